@@ -325,9 +325,6 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 		maps = false
 		fmt.Printf("no map         until the run is finished: a checkpoint lacks the limits of %s\n",
 			run.Config.Env)
-	case newest.Dims > figures.MaxPairDims:
-		fmt.Printf("no map         of %d descriptor components: pairs of at most %d are drawn\n",
-			newest.Dims, figures.MaxPairDims)
 	default:
 		add("repertoire", true, func() (saver, error) { return figures.Repertoire(run) })
 		if newest.Dims > 2 {

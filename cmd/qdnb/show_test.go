@@ -297,14 +297,14 @@ func TestShowOfInvalidEvaluations(t *testing.T) {
 	}
 }
 
-// One descriptor component gives a strip, several give a map of each pair, and what is left out is
-// said.
+// One descriptor component gives a strip, several give a map of each pair, more than six give parallel
+// coordinates, and what is left out is said.
 func TestShowOfDescriptorsThatAreNotInAPlane(t *testing.T) {
 	for dims, want := range map[int][2]string{
 		1: {"distribution.png metrics.png repertoire.png snapshots.png", ""},
 		3: {"distribution.png metrics.png repertoire.png", "they have at most 2 descriptor components, not 3"},
 		4: {"distribution.png metrics.png repertoire.png", "they have at most 2 descriptor components, not 4"},
-		7: {"distribution.png metrics.png", "no map         of 7 descriptor components"},
+		7: {"distribution.png metrics.png repertoire.png", "they have at most 2 descriptor components, not 7"},
 	} {
 		run := storedRun(t, t.TempDir(), "elsewhere", dims, runs.Status{Observations: 2, Actions: 2})
 		dir := filepath.Join(t.TempDir(), "figures")

@@ -78,18 +78,91 @@ func effect(x, y []float64) tables.Entry {
 }
 
 // Overall draws the methods' performance over all environments: the interquartile mean of QD scores
-// over environments and seeds, each divided by the largest on its environment, with the 95 %
-// interval of a bootstrap that resamples seeds within each environment (after rliable, Agarwal et
-// al. 2021; see [results.Tables.Overall]). It uses the environments on which all methods have runs;
-// the title names the others. If no environment has runs of all methods, those without runs on
-// every environment are left out.
+// over environments and seeds, each divided by the largest on its environment, and their optimality gap, by
+// how much they fall short of the largest, each with the 95 % interval of a bootstrap that resamples seeds
+// within each environment (after rliable, Agarwal et al. 2021). It uses the environments on which all
+// methods have runs; the title names the others. If no environment has runs of all methods, those without
+// runs on every environment are left out.
 func Overall(data *Data) (figures.Grid, error) {
-	methods, envs, err := trained(data, results.ExperimentTraining)
+	methods, title, err := overall(data)
 	if err != nil {
 		return figures.Grid{}, err
 	}
-	axes := figures.Axes{XLabel: "Normalised QD score, interquartile mean"}
-	var rows []figures.Interval
+	var panels []*figures.Panel
+	for _, c := range []struct {
+		label     string
+		statistic func([]float64) float64
+	}{
+		{"Normalised QD score, interquartile mean", stats.IQM}, {"Optimality gap", stats.OptimalityGap(1)},
+	} {
+		var rows []figures.Interval
+		for _, m := range methods {
+			interval := stats.Interval95(c.statistic, m.Tasks...)
+			rows = append(rows, figures.Interval{Name: m.Name, Value: stats.Pooled(c.statistic)(m.Tasks), Low: interval.Low,
+				High: interval.High})
+		}
+		panel, err := figures.Intervals(figures.Axes{Title: title, XLabel: c.label}, rows...)
+		if err != nil {
+			return figures.Grid{}, err
+		}
+		panels, title = append(panels, panel), ""
+	}
+	g := figures.InRows(2, panels...)
+	g.Note = data.missing(allMethods, curveEnvs)
+	return g, nil
+}
+
+// Profiles draws the methods' performance profiles over the environments of [Overall]: the share of runs
+// whose QD score is larger than a share of the largest on its environment.
+func Profiles(data *Data) (figures.Grid, error) {
+	methods, title, err := overall(data)
+	if err != nil {
+		return figures.Grid{}, err
+	}
+	panel, err := figures.Profiles(figures.Axes{Title: title, XLabel: "Normalised QD score",
+		YLabel: "Runs with a larger score (%)", XLimits: [2]float64{0, 1}}, methods...)
+	g := figures.InRows(1, panel)
+	g.Note = data.missing(allMethods, curveEnvs)
+	return g, err
+}
+
+// Improvements draws the probability that the first method of a pair has the higher QD score on one of the
+// environments of [Overall], for the pairs of [Comparisons] that have runs.
+func Improvements(data *Data, pairs ...[2]string) (figures.Grid, error) {
+	methods, title, err := overall(data)
+	if err != nil {
+		return figures.Grid{}, err
+	}
+	if len(pairs) == 0 {
+		pairs = comparedPairs
+	}
+	known := map[string]figures.Scores{}
+	for _, m := range methods {
+		known[m.Name] = m
+	}
+	var rows [][2]figures.Scores
+	for _, pair := range pairs {
+		x, y := known[pair[0]], known[pair[1]]
+		if x.Tasks != nil && y.Tasks != nil {
+			rows = append(rows, [2]figures.Scores{x, y})
+		}
+	}
+	if len(rows) == 0 {
+		return figures.Grid{}, fmt.Errorf("no pair of methods has runs: %w", data.noRuns(results.ExperimentTraining))
+	}
+	panel, err := figures.Improvements(figures.Axes{Title: title, XLabel: "Probability of a higher QD score"}, rows...)
+	g := figures.InRows(1, panel)
+	g.Note = data.missing(allMethods, curveEnvs)
+	return g, err
+}
+
+// overall returns the normalised QD scores of the methods on the environments that they share, and a title
+// that names these.
+func overall(data *Data) (scores []figures.Scores, title string, err error) {
+	methods, envs, err := trained(data, results.ExperimentTraining)
+	if err != nil {
+		return nil, "", err
+	}
 	without := ""
 	if common := slices.DeleteFunc(slices.Clone(envs), func(env string) bool {
 		return slices.ContainsFunc(methods,
@@ -98,22 +171,18 @@ func Overall(data *Data) (figures.Grid, error) {
 		rest := slices.DeleteFunc(envs, func(env string) bool { return slices.Contains(common, env) })
 		envs, without = common, " (incomplete: "+strings.Join(rest, ", ")+")"
 	}
-	axes.Title = fmt.Sprintf("%d environments", len(envs)) + without
+	title = fmt.Sprintf("%d environments", len(envs)) + without
 	if len(envs) == 1 {
-		axes.Title = envs[0] + without
+		title = envs[0] + without
 	}
 	for _, label := range methods {
-		if iqm, interval, ok := data.Overall(label, envs); ok {
-			rows = append(rows, figures.Interval{Name: label, Value: iqm, Low: interval.Low,
-				High: interval.High})
+		if tasks := data.Normalised(label, envs); tasks != nil {
+			scores = append(scores, figures.Scores{Name: label, Tasks: tasks})
 		}
 	}
-	if len(rows) == 0 {
-		return figures.Grid{}, absent{fmt.Sprintf("no method has complete runs on all of %s: make them with "+
+	if len(scores) == 0 {
+		return nil, "", absent{fmt.Sprintf("no method has complete runs on all of %s: make them with "+
 			"experiments.Prepare(%q)", strings.Join(envs, ", "), results.ExperimentTraining)}
 	}
-	overall, err := figures.Intervals(axes, rows...)
-	g := figures.InRows(1, overall)
-	g.Note = data.missing(allMethods, curveEnvs)
-	return g, err
+	return scores, title, nil
 }

@@ -32,7 +32,8 @@ func frozen() *Data {
 func TestFigures(t *testing.T) {
 	data := frozen()
 	draw := map[string]func(*Data) (figures.Grid, error){"beyond-curves": BeyondCurvesOverTime,
-		"beyond-repertoires": BeyondRepertoires, "overall": Overall,
+		"beyond-repertoires": BeyondRepertoires, "overall": Overall, "profiles": Profiles,
+		"improvements": func(d *Data) (figures.Grid, error) { return Improvements(d) },
 		"reproduction": func(d *Data) (figures.Grid, error) { return ReproductionFigure(d) }}
 	for _, item := range Items() {
 		if item.Figure != nil {

@@ -9,6 +9,7 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
 )
 
@@ -106,6 +107,8 @@ func TestNothingToShow(t *testing.T) {
 	empty := &Data{Tables: &results.Tables{}}
 	for _, item := range append(Items(),
 		Item{ID: "overall", Experiments: []string{"training"}, Figure: Overall},
+		Item{ID: "profiles", Experiments: []string{"training"}, Figure: Profiles},
+		Item{ID: "improvements", Experiments: []string{"training"}, Figure: func(d *Data) (figures.Grid, error) { return Improvements(d) }},
 		Item{ID: "order", Experiments: []string{"training"}, Table: CompareOrder},
 		Item{ID: "compare", Experiments: []string{"training"},
 			Table: func(d *Data) (*tables.Table, error) { return CompareScores(d) }},

@@ -80,13 +80,10 @@ func (m Metric) Scores(trained []Trained) (x []float64) {
 	return x
 }
 
-// Overall returns the interquartile mean of a label's QD scores over environments and seeds, with a
-// 95 % interval from the stratified bootstrap: seeds are resampled within each environment. Scores
-// are divided by the largest score of any label and seed on the environment, as in the paper's
-// figure 3. ok is false if the label lacks runs on an environment.
-func (t *Tables) Overall(label string, envs []string) (iqm float64, interval stats.Interval,
-	ok bool) {
-	var strata [][]float64
+// Normalised returns a label's QD scores by environment, one per seed, divided by the largest score of any
+// label and seed on the environment, as in the paper's figure 3. It is nil if the label lacks runs on an
+// environment.
+func (t *Tables) Normalised(label string, envs []string) (scores [][]float64) {
 	for _, env := range envs {
 		largest := math.Inf(-1)
 		for _, other := range t.Labels() {
@@ -96,13 +93,22 @@ func (t *Tables) Overall(label string, envs []string) (iqm float64, interval sta
 		}
 		own := t.Scores(label, env, QDScore)
 		if len(own) == 0 {
-			return 0, interval, false
+			return nil
 		}
 		for i := range own {
 			own[i] = normalised(own[i], largest)
 		}
-		strata = append(strata, own)
+		scores = append(scores, own)
 	}
+	return scores
+}
+
+// Overall returns the interquartile mean of [Tables.Normalised] over environments and seeds, with a
+// 95 % interval from the stratified bootstrap: seeds are resampled within each environment. ok is false if
+// the label lacks runs on an environment.
+func (t *Tables) Overall(label string, envs []string) (iqm float64, interval stats.Interval,
+	ok bool) {
+	strata := t.Normalised(label, envs)
 	if len(strata) == 0 {
 		return 0, interval, false
 	}

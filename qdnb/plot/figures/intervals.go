@@ -20,6 +20,7 @@ type Interval struct {
 	Points    []float64 // individual values, such as one per seed; may be nil
 	Marks     []float64 // values to compare with Value, each in a shape of its own; may be nil
 	At        float64   // on the y axis; [Intervals] sets it
+	Style     *Style    // instead of the style that [MethodStyles] gives Name
 
 	palette *palette
 	named   bool // the name stands above the bar
@@ -45,7 +46,8 @@ func MarkedIntervals(a Axes, rows []Interval, value string, marks ...string) (*P
 	p.Aspect = 4 / (0.2 + 0.15*float64(max(len(rows), 3)))
 	var ticks plot.ConstantTicks
 	for _, r := range rows {
-		ticks = append(ticks, plot.Tick{Value: -float64(len(ticks)), Label: p.palette.style(r.Name).Name})
+		r.palette = p.palette
+		ticks = append(ticks, plot.Tick{Value: -float64(len(ticks)), Label: r.style().Name})
 	}
 	p.Y.Tick.Marker = ticks
 	p.Legend = append(p.Legend, Entry{Text: value, Mark: &Interval{}})
@@ -61,7 +63,9 @@ func intervals(a Axes, rows []Interval, named bool) (*Panel, error) {
 	var names []string
 	var values [2][][]float64
 	for _, r := range rows {
-		names = append(names, r.Name)
+		if r.Style == nil {
+			names = append(names, r.Name)
+		}
 		values[0] = append(values[0], []float64{r.Value, r.Low, r.High}, r.Points, r.Marks)
 	}
 	a.YLimits = [2]float64{0.5 - float64(max(len(rows), 1)), 0.5}
@@ -82,6 +86,13 @@ func intervals(a Axes, rows []Interval, named bool) (*Panel, error) {
 	return p, nil
 }
 
+func (r *Interval) style() Style {
+	if r.Style != nil {
+		return *r.Style
+	}
+	return r.palette.style(r.Name)
+}
+
 // DataRange implements plot.DataRanger.
 func (r *Interval) DataRange() (xMin, xMax, yMin, yMax float64) {
 	xMin, xMax = rangeOf([][]float64{{r.Value, r.Low, r.High}, r.Points, r.Marks}, finite)
@@ -92,7 +103,7 @@ func (r *Interval) DataRange() (xMin, xMax, yMin, yMax float64) {
 func (r *Interval) Thumbnail(c *draw.Canvas) {
 	grey := axisColor
 	if r.Name != "" {
-		grey = r.palette.style(r.Name).Color
+		grey = r.style().Color
 	}
 	drawBar(*c, grey, c.Min.X, c.Max.X, c.Center().Y)
 	drawDot(*c, grey, c.Center())
@@ -101,7 +112,7 @@ func (r *Interval) Thumbnail(c *draw.Canvas) {
 // Plot implements plot.Plotter.
 func (r *Interval) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
-	y, style := toY(r.At), r.palette.style(r.Name)
+	y, style := toY(r.At), r.style()
 	if r.named {
 		text := textStyle(tickSize)
 		text.XAlign, text.YAlign = draw.XLeft, draw.YBottom

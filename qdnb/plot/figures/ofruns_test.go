@@ -212,3 +212,39 @@ func TestPairsHaveTheirAxes(t *testing.T) {
 		}
 	}
 }
+
+// A repertoire is coloured by another metric in one option: in a plane, in pairs, where the fittest of a bin
+// counts, and in parallel coordinates.
+func TestRepertoireByAnotherMetric(t *testing.T) {
+	for _, dims := range []int{2, 3, 7} {
+		w := must.Get(runs.Create(t.TempDir(), must.Get(runs.NewConfig("map-elites", "x", 0, map[string]int{}))))
+		defer w.Close()
+		r := runs.Repertoire{Params: 1, Dims: dims, Lower: make([]float32, dims), Upper: slices.Repeat([]float32{1}, dims),
+			Fitnesses: []float32{1, 2, float32(math.Inf(-1))}, Descriptors: slices.Repeat([]float32{0.1, 0.2, 0.3}, dims),
+			Genotypes: make([]float32, 2), Origins: []int32{40, 0, 80, 0, -1, 0}}
+		for i := range 3 * dims {
+			r.Centroids = append(r.Centroids, float32(i)/float32(3*dims))
+		}
+		must.Do(w.SaveRepertoire(&r))
+		w.Run.Status.Finished = true
+		for want, by := range map[string][]Metric{"Fitness": nil, "Generation of discovery": {ByGeneration}, "Component 1": {ByComponent(1)},
+			"Torque": {By("Torque", []float64{5, 6, 7})}} {
+			g := must.Get(Repertoire(w.Run, by...))
+			if text := svgOf(g, nil); !strings.Contains(text, ">"+want+"<") {
+				t.Errorf("%d components: the bar is not %q", dims, want)
+			}
+			bar := g.Panels[0][0].Bar
+			low, high := bar.limits()
+			if want == "Generation of discovery" && !(low == 40 && high == 80) && dims != 3 ||
+				want == "Torque" && high > 6.5 {
+				t.Errorf("%d components: %s goes from %v to %v", dims, want, low, high)
+			}
+		}
+		for want, by := range map[string][]Metric{"2 values of Torque for 3 cells": {By("Torque", []float64{1, 2})},
+			"have components 0 to": {ByComponent(dims)}, "has one colour": {ByFitness, ByFitness}} {
+			errtest.Want(t, errtest.Of(Repertoire(w.Run, by...)), want)
+		}
+		r.Origins = nil
+		errtest.Want(t, errtest.Of(ByGeneration.Of(&r)), "does not record when")
+	}
+}

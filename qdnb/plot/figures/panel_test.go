@@ -339,6 +339,13 @@ func TestPanelErrors(t *testing.T) {
 		"2 column titles for 1":   errtest.Of(Grid{Panels: [][]*Panel{{p}}, Columns: []string{"a", "b"}}.Figure()),
 		"spans 1 x 2 of 1 x 1":    errtest.Of(Grid{Panels: [][]*Panel{{wide}}}.Figure()),
 		"needs a plot":            errtest.Of((&Panel{}).Figure()),
+		"no score of task 1":      errtest.Of(Profiles(Axes{}, Scores{"a", [][]float64{x, {}}})),
+		"score NaN of task 0":     errtest.Of(Profiles(Axes{}, Scores{"a", [][]float64{{nan}}})),
+		`"a" has no scores`:       errtest.Of(Improvements(Axes{}, [2]Scores{{"a", nil}, {"b", nil}})),
+		`1 tasks, and "b" of 2`:   errtest.Of(Improvements(Axes{}, [2]Scores{{"a", [][]float64{x}}, {"b", [][]float64{x, x}}})),
+		"at least 2 components":   errtest.Of(Parallel(Points{Components: []string{"a"}, Lower: x[:1], Upper: x[1:]})),
+		"a has the limits 0 and":  errtest.Of(Parallel(Points{Components: []string{"a", "b"}, Lower: x, Upper: []float64{0, 2}})),
+		"point 1 has 1 comp":      errtest.Of(Parallel(Points{Components: []string{"a", "b"}, Lower: x, Upper: []float64{2, 2}, At: [][]float64{x, x[:1]}, Values: x})),
 		"descriptor_min": errtest.Of(CellsOf(&runs.Run{Config: runs.Config{Env: "ant-uni"}},
 			&runs.Repertoire{Dims: 2, Fitnesses: []float32{1}, Descriptors: []float32{0, 0},
 				Centroids: []float32{0, 0}})), // files of other programs may lack limits

@@ -147,6 +147,29 @@ func sampleEpisode(skills int) HurdleEpisode {
 	return e
 }
 
+// sampleScores are those of a method that is good at everything, and of one that is good at half.
+func sampleScores() [2]Scores {
+	return [2]Scores{{"map-elites", [][]float64{{0.7, 0.75, 0.8, 0.9}, {0.6, 0.65, 0.7, 0.8}}},
+		{"dads-reward", [][]float64{{0.85, 0.9, 0.95, 1}, {0.05, 0.1, 0.2, 0.65}}}}
+}
+
+// samplePoints are descriptors of nine components.
+func samplePoints() Points {
+	s := Points{Title: "MAP-Elites"}
+	for k := range 9 {
+		s.Components = append(s.Components, fmt.Sprintf("angle %d", k+1))
+		s.Lower, s.Upper = append(s.Lower, -1), append(s.Upper, 1)
+	}
+	for i := range 60 {
+		var at []float64
+		for k := range s.Components {
+			at = append(at, math.Sin(float64(i)/60+0.7*float64(k)))
+		}
+		s.At, s.Values = append(s.At, at), append(s.Values, float64(i))
+	}
+	return s
+}
+
 // sampleFigures are all kinds of panels, in grids that differ in their bars and spans.
 func sampleFigures() map[string]*Figure {
 	empty := sampleCells()
@@ -164,6 +187,10 @@ func sampleFigures() map[string]*Figure {
 		"published", "small", "none", "large"))
 	beside := must.Get(Intervals(Axes{Title: "ant-maze", XLabel: "Best fitness"}, sampleIntervals()...))
 	beside.Rows, beside.Aspect = 2, 0.7
+	scores, points := sampleScores(), samplePoints()
+	unequal := points
+	unequal.Lower, unequal.Bar = slices.Clone(points.Lower), nil
+	unequal.Lower[0] = -3
 	below := must.Get(Boxes(Axes{Title: "Boxes", YLabel: "Score", YLimits: [2]float64{0, 1.05}},
 		BoxOptions{Outer: true, Points: "setting"}, sampleGroups()...))
 	below.Columns = 2
@@ -177,6 +204,9 @@ func sampleFigures() map[string]*Figure {
 		"spans":      figureOf(Grid{Panels: [][]*Panel{{lines[0], lines[1], beside}, {lines[2], lines[1]}, {below}}}, nil),
 		"boxes":      figureOf(Boxes(Axes{YLabel: "Score"}, BoxOptions{}, sampleGroups()...)),
 		"marks":      figureOf(InRows(2, marked, marked), nil),
+		"profiles": figureOf(InRows(2, must.Get(Profiles(Axes{XLabel: "Normalised score", YLabel: "Runs (%)"}, scores[:]...)),
+			must.Get(Improvements(Axes{XLabel: "Probability of improvement"}, scores, [2]Scores{scores[1], scores[1]}))), nil),
+		"parallel": figureOf(InRows(1, must.Get(Parallel(points)), must.Get(Parallel(unequal))), nil),
 		"images": figureOf(Images(3, Picture{Title: "first", Image: gradient(80, 60),
 			Labels: []Label{{Text: "1", X: 20, Y: 15}, {Text: "2", X: 60, Y: 45, Size: 14, Color: paper}}},
 			Picture{}, Picture{Title: "second", Image: gradient(80, 60)},
