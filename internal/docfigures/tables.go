@@ -74,8 +74,8 @@ func records() ([]record, error) {
 	return found, nil
 }
 
-// performance draws the ratios of docs/performance.csv: dots are medians, bars all rounds. Of a
-// case measured several times it draws the last.
+// performance draws the ratios of docs/performance.csv on a logarithmic axis, a colour for each stage: dots
+// are medians, bars all rounds. Of a case measured several times it draws the last.
 func performance(context.Context, string) (figures.Grid, error) {
 	rows, err := records()
 	if err != nil {
@@ -84,8 +84,9 @@ func performance(context.Context, string) (figures.Grid, error) {
 	charts := []chart{{Axes: figures.Axes{Title: "JAX, whole population"}},
 		{Axes: figures.Axes{Title: "JAX, best slices"}}}
 	for i := range charts {
-		charts[i].XLabel, charts[i].XLimits = "speed-up", [2]float64{0, 65}
+		charts[i].XLabel, charts[i].LogX = "Speed-up", true
 	}
+	var stages []string
 	indices := map[string]int{} // a case has the same row in both
 	for _, r := range rows {
 		panel := slices.Index([]string{"whole", "best slices"}, r["against"])
@@ -95,9 +96,12 @@ func performance(context.Context, string) (figures.Grid, error) {
 		index, ok := indices[r.name()]
 		if !ok {
 			index, indices[r.name()] = len(indices), len(indices)
+			if !slices.Contains(stages, r["stage"]) {
+				stages = append(stages, r["stage"])
+			}
 			for i := range charts {
-				charts[i].Rows = append(charts[i].Rows, figures.Interval{Name: r.name(), Value: math.NaN(),
-					Low: math.NaN(), High: math.NaN()})
+				charts[i].Rows = append(charts[i].Rows, figures.Interval{Name: r["stage"], Value: math.NaN(),
+					Low: math.NaN(), High: math.NaN(), Style: &figures.Style{Name: r.name()}})
 			}
 		}
 		row := &charts[panel].Rows[index]
@@ -107,7 +111,30 @@ func performance(context.Context, string) (figures.Grid, error) {
 			}
 		}
 	}
-	return drawn(charts...)
+	styles := figures.MethodStyles(stages...)
+	var panels []*figures.Panel
+	for _, c := range charts {
+		c.XLimits = [2]float64{1, 1}
+		for _, other := range charts { // one axis for both
+			for _, row := range other.Rows {
+				for _, x := range []float64{row.Low, row.High} {
+					if !math.IsNaN(x) {
+						c.XLimits = [2]float64{min(c.XLimits[0], x/1.1), max(c.XLimits[1], x*1.1)}
+					}
+				}
+			}
+		}
+		for i := range c.Rows {
+			c.Rows[i].Style.Color = styles[c.Rows[i].Name].Color
+		}
+		panel, err := figures.MarkedIntervals(c.Axes, c.Rows, "Median, and all rounds")
+		if err != nil {
+			return figures.Grid{}, err
+		}
+		panel.Add(figures.Vertical(1))
+		panels = append(panels, panel)
+	}
+	return figures.InRows(len(panels), panels...), nil
 }
 
 // history draws all records of docs/performance.csv over the commits that they were measured at: the
