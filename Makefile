@@ -100,6 +100,26 @@ test-determinism: check compile plugin ## train everything twice, with one worke
 	@QDNB_DETERMINISM=1 go test -count 1 -timeout 2h -v -run TestSameBytes ./internal/faults
 	@echo "make test-determinism: all passed"
 
+.PHONY: test-arm64
+test-arm64: check compile plugin ## compile for Linux on arm64, and train, check a robot's physics and draw under QEMU (needs its cross compiler)
+	@tools/arm64
+
+.PHONY: check-macos
+check-macos: check .tools/zig/.stamp ## compile everything for macOS on arm64, tests included (downloads 80 MB once); runs nothing
+	@tools/macos
+
+.PHONY: release
+release: check .tools/zig/.stamp ## make a release of this commit in build/release: programs, checksums, and a module that GOPROXY=file://... serves
+	@$(PYTHON) tools/release.py build/release
+
+.PHONY: test-release
+test-release: setup release ## install the release from an empty home: the program, go install, and a cell of a GoNB of one's own
+	@.tools/venv/bin/python tools/try_release.py build/release
+
+.PHONY: test-dataframe
+test-dataframe: check .tools/peer-mujoco/.stamp ## run the snippet of the documents that turns a run into data frames of pandas and pyribs
+	@.tools/peer-mujoco/bin/python tools/check_dataframe.py notebooks/results-skills/runs/map-elites-walker-uni-0-2aca5f75
+
 .PHONY: test-tab
 test-tab: setup gopls .tools/browser/.stamp ## press Tab in JupyterLab with a headless Chromium, check the completions, and watch a run draw itself (pictures in build/tab)
 	@.tools/browser/bin/python tools/tab.py
@@ -314,7 +334,7 @@ fmt: ## format the Go files
 
 .PHONY: module
 module: ## change the Go module path: make module NAME=github.com/you/qdnb
-	@tools/rename.sh "$(NAME)"
+	@$(PYTHON) tools/rename.py "$(NAME)"
 
 .PHONY: clean
 clean: ## remove build; keep runs and installed tools
@@ -347,6 +367,11 @@ check:
 .tools/browser/.stamp: tools/browser.txt
 	@echo "== installing Playwright into .tools/browser"
 	@tools/setup browser
+	@touch $@
+
+.tools/zig/.stamp: tools/zig.txt
+	@echo "== installing Zig's C compiler into .tools/zig"
+	@tools/setup zig
 	@touch $@
 
 .tools/kubernetes/.stamp: tools/kubernetes/go.mod tools/kubernetes/requirements.txt

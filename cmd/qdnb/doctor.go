@@ -105,7 +105,7 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 	}
 	if platform.Kind == backend.Go {
 		d.Advice = "the pure Go backend is slow: `qdnb doctor --install` installs XLA for the CPU " +
-			"(linux x86-64; needs python3 with pip and a network connection)"
+			"(Linux, with python3 and pip, or macOS on arm64; needs a network connection)"
 	}
 	if c.JSON {
 		return json.NewEncoder(os.Stdout).Encode(d)

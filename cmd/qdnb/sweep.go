@@ -400,14 +400,14 @@ func (c *sweepRunCmd) runJobs(ctx context.Context, lines []sweep.Line) error {
 }
 
 // runJob waits for a process. The process has its own process group: otherwise Ctrl-C in a terminal
-// would reach it directly as well as through ctx, and a second signal would end it at once. It also
-// gets the signal if this process dies.
+// would reach it directly as well as through ctx, and a second signal would end it at once. On Linux it
+// also gets the signal if this process dies.
 func runJob(ctx context.Context, program string, args, env []string) error {
-	runtime.LockOSThread() // the signal is sent when the thread that started the process dies
+	runtime.LockOSThread() // Linux sends the signal when the thread that started the process dies
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env, cmd.Stderr = env, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.SysProcAttr = ownGroup()
 	return cmd.Run()
 }

@@ -136,19 +136,6 @@ func TestSlowCompilationIsAnnounced(t *testing.T) {
 	}
 }
 
-func TestProcessor(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "cpuinfo")
-	text := "processor\t: 0\nmodel\t\t: 106\nmodel name\t: Xeon   of two cores\n\n" +
-		"model name\t: other\n"
-	must.Do(os.WriteFile(path, []byte(text), 0o666))
-	if got := processor(path); got != "Xeon of two cores" {
-		t.Error(got)
-	}
-	if got := processor(path + "-none"); got != "unknown processor" {
-		t.Error(got)
-	}
-}
-
 // Drawings are at least two seconds apart, and take at most 1 % of the run's time.
 func TestLiveIsDue(t *testing.T) {
 	start := time.Now()

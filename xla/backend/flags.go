@@ -3,6 +3,7 @@ package backend
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -36,7 +37,7 @@ func Flags(kind Kind) map[string]string {
 	switch kind {
 	case CPU:
 		return map[string]string{
-			"--xla_backend_extra_options": fmt.Sprintf("xla_cpu_small_while_loop_byte_threshold=%d,"+
+			extraOptions: fmt.Sprintf("xla_cpu_small_while_loop_byte_threshold=%d,"+
 				"xla_cpu_disable_slp_vectorizer,-unroll-full-max-count=3,-unroll-allow-partial=false,"+
 				"-unroll-runtime=false,-unroll-allow-peeling=false,"+
 				"-enable-noalias-to-md-conversion=false,-enable-misched=false", loopBytes),
@@ -60,38 +61,57 @@ func FlagText(kind Kind) string {
 }
 
 // setFlags adds qdnb's flags to XLA_FLAGS; flags set by the user take precedence. XLA exits at an
-// unknown flag, so on GPUs, whose plugins are not pinned, only flags that the plugin knows are set.
+// unknown flag, so of a plugin that is not pinned only flags that it knows are set.
 func setFlags(kind Kind, plugin string) {
-	flags := os.Getenv("XLA_FLAGS")
-	for name, value := range Flags(kind) {
-		if strings.Contains(flags, name) ||
-			kind != CPU && !contains(plugin, strings.TrimLeft(name, "-")) {
-			continue
+	flags, own := os.Getenv("XLA_FLAGS"), Flags(kind)
+	if !isPinned(plugin) {
+		own = knownFlags(own, plugin)
+	}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		if !strings.Contains(flags, name) {
+			flags = strings.TrimSpace(flags + " " + name + "=" + own[name])
 		}
-		flags = strings.TrimSpace(flags + " " + name + "=" + value)
 	}
 	if flags != "" {
 		os.Setenv("XLA_FLAGS", flags)
 	}
 }
 
-// contains reports whether a file contains a text; a file that cannot be read does not.
-func contains(path, text string) bool {
-	file, err := os.Open(path)
+// extraOptions is the flag whose value is a list of options of XLA:CPU and of LLVM.
+const extraOptions = "--xla_backend_extra_options"
+
+// knownFlags returns the flags whose names a plugin's file contains, and of [extraOptions] those options.
+// There are none if the file cannot be read.
+func knownFlags(flags map[string]string, plugin string) map[string]string {
+	known := map[string]string{}
+	file, err := os.Open(plugin)
 	if err != nil {
-		return false
+		return known
 	}
 	defer file.Close()
 	info, err := file.Stat()
-	if err != nil {
-		return false
+	if err != nil || info.Size() == 0 {
+		return known
 	}
 	data, err := syscall.Mmap(int(file.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_PRIVATE)
 	if err != nil {
-		return false
+		return known
 	}
 	defer func() { _ = syscall.Munmap(data) }()
-	return bytes.Contains(data, []byte(text))
+	knows := func(option string) bool {
+		name, _, _ := strings.Cut(strings.TrimLeft(option, "-"), "=")
+		return bytes.Contains(data, []byte(name))
+	}
+	for name, value := range flags {
+		if name == extraOptions {
+			value = strings.Join(slices.DeleteFunc(strings.Split(value, ","),
+				func(option string) bool { return !knows(option) }), ",")
+		}
+		if value != "" && knows(name) {
+			known[name] = value
+		}
+	}
+	return known
 }
 
 // maxWorkers is the largest value of [WorkersEnv]. XLA:CPU takes more devices for those of several

@@ -94,20 +94,22 @@ func TestOneClientOfEachPlugin(t *testing.T) {
 	}
 }
 
-// The cache of programs knows the processors of x86 and ARM.
+// The processors of x86 and ARM have a name, and the features on which the cache of programs depends.
 func TestProcessor(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "cpuinfo")
-	for text, want := range map[string]string{
-		"processor\t: 0\nvendor_id\t: Intel\ncpu family\t: 6\nmodel\t\t: 1\nmodel name\t: Xeon\n" +
-			"stepping\t: 2\ncpu MHz\t: 3.5\nflags\t\t: fpu avx\n\nprocessor\t: 1\n": "Intel|6|1|Xeon|2|fpu avx",
+	for text, want := range map[string]Processor{
+		"processor\t: 0\nvendor_id\t: Intel\ncpu family\t: 6\nmodel\t\t: 1\nmodel name\t: Xeon   of two\n" +
+			"stepping\t: 2\ncpu MHz\t: 3.5\nflags\t\t: fpu avx\n\nprocessor\t: 1\n": {"Xeon of two", "Intel|6|1|Xeon of two|2|fpu avx"},
 		"processor\t: 0\nBogoMIPS\t: 243.75\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\n" +
-			"CPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n": "fp asimd|0x41|8|0x3|0xd0c|1",
-		"processor : 0\nmodel name : made up\n": "",
+			"CPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n": {"ARM implementer 0x41 part 0xd0c", "fp asimd|0x41|8|0x3|0xd0c|1"},
+		"processor : 0\nmodel name : made up\n": {"made up", ""},
 	} {
-		must.Do(os.WriteFile(path, []byte(text), 0o666))
-		if got, err := processor(path); got != want || (err == nil) != (want != "") {
+		got, err := linuxProcessor(text)
+		if got.Name != want.Name || (err == nil) != (want.Features != "") || err == nil && got != want {
 			t.Errorf("%q, %v; want %q", got, err, want)
 		}
+	}
+	if p, err := ThisProcessor(); err != nil || p.Name == "" || p.Features == "" {
+		t.Errorf("%q, %v", p, err)
 	}
 }
 
@@ -140,13 +142,14 @@ func TestFlagsOfTheUserStand(t *testing.T) {
 		},
 	} {
 		t.Setenv("XLA_FLAGS", user)
+		pinned := must.Get(cachedPlugin())
 		setFlags(CUDA, "")
 		if got := os.Getenv("XLA_FLAGS"); got != user {
 			t.Errorf("for CUDA %q became %q", user, got)
 		}
-		setFlags(CPU, "")
+		setFlags(CPU, pinned)
 		once := os.Getenv("XLA_FLAGS")
-		setFlags(CPU, "")
+		setFlags(CPU, pinned)
 		if !check(once) || os.Getenv("XLA_FLAGS") != once {
 			t.Errorf("%q became %q, then %q", user, once, os.Getenv("XLA_FLAGS"))
 		}

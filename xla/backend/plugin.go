@@ -21,10 +21,18 @@ import (
 	"example.com/qdnb/internal/wheel"
 )
 
-// cpuWheel is the XLA:CPU plugin for Linux on amd64, by the authors of OpenXLA.
-var cpuWheel = wheel.Wheel{Title: "XLA plugin", Package: "xla-cpu-pjrt", Version: "0.0.1",
-	Hashes: []string{"55837b6b7b47daa717f2d9a5a03563ea0ceaa338d06a81a1e2d3f060d960decc"}, Bytes: 63461052,
-	Platform: "manylinux_2_27_x86_64"}
+// cpuWheel is the XLA:CPU plugin for Linux, by the authors of OpenXLA. Its hashes are empty on other
+// systems and processors, for which there is no wheel.
+var cpuWheel = wheel.Wheel{Title: "XLA plugin", Package: "xla-cpu-pjrt", Version: "0.0.1", Bytes: 63461052,
+	Hashes: cpuHashes[runtime.GOOS+"/"+runtime.GOARCH], Platform: cpuPlatforms[runtime.GOARCH]}
+
+var (
+	cpuHashes = map[string][]string{
+		"linux/amd64": {"55837b6b7b47daa717f2d9a5a03563ea0ceaa338d06a81a1e2d3f060d960decc"},
+		"linux/arm64": {"8f613be6e891858f40d64f9799319502fff42689661944fc18a6ffd8210b30c9"},
+	}
+	cpuPlatforms = map[string]string{"amd64": "manylinux_2_27_x86_64", "arm64": "manylinux_2_27_aarch64"}
+)
 
 const cpuMember = "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"
 
@@ -58,8 +66,9 @@ func FindPlugin(kind Kind) string {
 }
 
 // Install fetches the plugin of a kind and returns its path. It fetches the XLA:CPU plugin for
-// Linux on amd64 with pip, using pip's settings for index, proxy and certificates, and accepts only
-// the pinned hash. It fetches the others with go-xla's installer. ctx ends pip's download.
+// Linux with pip, using pip's settings for index, proxy and certificates, and accepts only
+// the pinned hash. It fetches the others with go-xla's installer: the XLA:CPU plugin for macOS is a
+// release of gomlx/pjrt-cpu-binaries. ctx ends pip's download.
 func Install(ctx context.Context, kind Kind) (string, error) {
 	if os.Getenv(wheel.NoDownloadEnv) != "" {
 		return "", fmt.Errorf("there is no plugin for %q and $%s forbids fetching one", kind,
@@ -85,8 +94,18 @@ func Install(ctx context.Context, kind Kind) (string, error) {
 
 // fetchesWheel reports whether the XLA:CPU plugin is the one that [Install] fetches with pip.
 // Machines of several architectures may share a cache folder.
-func fetchesWheel() bool { return runtime.GOOS == "linux" && runtime.GOARCH == "amd64" }
+func fetchesWheel() bool { return len(cpuWheel.Hashes) > 0 }
 
+// isPinned reports whether a path is that of the plugin that [Install] fetches with pip.
+func isPinned(path string) bool {
+	if !fetchesWheel() {
+		return false
+	}
+	pinned, err := cachedPlugin()
+	return err == nil && path == pinned
+}
+
+// cachedPlugin returns where [Install] puts the plugin that it fetches with pip.
 func cachedPlugin() (string, error) {
 	dir, err := wheel.CacheDir()
 	return filepath.Join(dir, "plugins", cpuWheel.Package+"-"+cpuWheel.Version+"-"+cpuWheel.Hashes[0][:8],

@@ -142,19 +142,26 @@ func TestKindsOfPlugins(t *testing.T) {
 	}
 }
 
-// A plugin gets only the flags that it knows, and the user's take precedence.
-func TestFlagsForGPUs(t *testing.T) {
-	const flag = "xla_gpu_deterministic_ops"
+// A plugin that is not pinned gets only the flags that it knows, and the user's take precedence.
+func TestUnknownFlagsAreLeftOut(t *testing.T) {
+	const flag, extra = "xla_gpu_deterministic_ops", "xla_backend_extra_options"
 	plugin := filepath.Join(t.TempDir(), "plugin.so")
 	write := func(text string) { must.Do(os.WriteFile(plugin, []byte(text), 0o666)) }
-	for _, c := range []struct{ plugin, before, after string }{
-		{"another plugin", "", ""},
-		{strings.Repeat("x", 1<<20-10) + flag + "...", "", "--" + flag + "=true"},
-		{flag, "--" + flag + "=false", "--" + flag + "=false"},
+	for _, c := range []struct {
+		kind                  Kind
+		plugin, before, after string
+	}{
+		{CUDA, "another plugin", "", ""},
+		{CUDA, strings.Repeat("x", 1<<20-10) + flag + "...", "", "--" + flag + "=true"},
+		{CUDA, flag, "--" + flag + "=false", "--" + flag + "=false"},
+		{CPU, "", "", ""},
+		{CPU, extra, "", ""},
+		{CPU, extra + " unroll-runtime xla_cpu_use_xnnpack enable-misched", "",
+			"--" + extra + "=-unroll-runtime=false,-enable-misched=false --xla_cpu_use_xnnpack=false"},
 	} {
 		t.Setenv("XLA_FLAGS", c.before)
 		write(c.plugin)
-		setFlags(CUDA, plugin)
+		setFlags(c.kind, plugin)
 		if got := os.Getenv("XLA_FLAGS"); got != c.after {
 			t.Errorf("flags %q become %q, not %q", c.before, got, c.after)
 		}

@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -50,18 +49,20 @@ func Programs() *diskcache.Store {
 	return store
 }
 
-// cachePrograms attaches the cache of compiled programs to the XLA:CPU plugin. Failures are
-// ignored: without a cache programs only take longer to compile.
+// cachePrograms attaches the cache of compiled programs to the XLA:CPU plugin. A failure is only
+// reported: without a cache programs take longer to compile.
 func cachePrograms(path string) {
 	store := Programs()
 	if store == nil {
 		return
 	}
 	environment, err := codeEnvironment(path)
-	if err != nil {
-		return
+	if err == nil {
+		err = diskcache.Hook(path, store, environment)
 	}
-	_ = diskcache.Hook(path, store, environment)
+	if err != nil {
+		fmt.Fprintf(messages, "qdnb: compiled programs are not cached (%v), so each process compiles anew\n", oneLine(err))
+	}
 }
 
 // compilerVariables are prefixes of the environment variables that XLA, its plugins and go-xla
@@ -72,7 +73,7 @@ var compilerVariables = []string{"XLA_", "PJRT_", "GOPJRT_", "TF_"}
 // options: the plugin, its flags and variables, the processor, the cores usable by this process and
 // the number of devices requested. XLA checks none of it when it loads a program.
 func codeEnvironment(plugin string) ([]byte, error) {
-	processor, err := processor("/proc/cpuinfo")
+	processor, err := ThisProcessor()
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func codeEnvironment(plugin string) ([]byte, error) {
 	flags := strings.Fields(os.Getenv("XLA_FLAGS")) // in any order: setFlags ranges over a map
 	slices.Sort(flags)
 	hash := sha256.New()
-	fmt.Fprintf(hash, "%q\n%q\n%q\n%q\n%d cores\n%v", runtime.GOARCH, processor, identity, flags,
+	fmt.Fprintf(hash, "%q\n%q\n%q\n%q\n%d cores\n%v", runtime.GOARCH, processor.Features, identity, flags,
 		runtime.NumCPU(), clientOptions(CPU))
 	for _, variable := range slices.Sorted(slices.Values(os.Environ())) {
 		name, _, _ := strings.Cut(variable, "=")
@@ -95,28 +96,6 @@ func codeEnvironment(plugin string) ([]byte, error) {
 	return hash.Sum(nil), nil
 }
 
-// processor returns the model and features of the first processor, as listed by Linux on x86 and ARM.
-func processor(path string) (string, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	first, _, _ := bytes.Cut(text, []byte("\n\n"))
-	var found []string
-	for line := range strings.Lines(string(first)) {
-		name, value, _ := strings.Cut(line, ":")
-		switch strings.TrimSpace(name) {
-		case "vendor_id", "cpu family", "model", "model name", "stepping", "flags",
-			"CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features":
-			found = append(found, strings.TrimSpace(value))
-		}
-	}
-	if len(found) < 6 {
-		return "", fmt.Errorf("%s does not describe the processor", path)
-	}
-	return strings.Join(found, "|"), nil
-}
-
 // pluginIdentity identifies a plugin: the pinned one by the hash in its path with its size and
 // date, others by their SHA-256, which takes half a second.
 func pluginIdentity(path string) (string, error) {
@@ -124,7 +103,7 @@ func pluginIdentity(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if pinned, err := cachedPlugin(); err == nil && path == pinned {
+	if isPinned(path) {
 		return fmt.Sprintf("%s %d %d", cpuWheel.Hashes[0], info.Size(), info.ModTime().UnixNano()), nil
 	}
 	return hashOf(path)
