@@ -72,6 +72,16 @@ func addHelp(parser *kong.Kong) {
 	add(parser.Model.Node)
 }
 
+// printHelp prints the help of a command, or that of all and which build it is of.
+func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
+	err := kong.DefaultHelpPrinter(options, ctx)
+	if ctx.Selected() == nil {
+		version, commit := session.Build()
+		fmt.Fprintf(ctx.Stdout, "\nThis is qdnb %s, commit %s.\n", version, commit)
+	}
+	return err
+}
+
 type versionCmd struct{}
 
 func (versionCmd) Run() error {

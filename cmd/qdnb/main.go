@@ -55,6 +55,7 @@ func main() {
 			"one available, or the one set by --backend or $QDNB_BACKEND: cpu, cuda (or gpu), tpu, go, or "+
 			"the path of a PJRT plugin."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Help(printHelp),
 		// Only commands that save or stop in order take a context; others end at the first signal.
 		kong.BindToProvider(func() (context.Context, error) { return nb.Interruptible(), nil }),
 	)

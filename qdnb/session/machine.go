@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -16,10 +17,12 @@ import (
 
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 )
 
 // Build returns the program's version and commit: "(devel)" and "unknown" if neither the build records
-// them nor a checkout tells. The commit of a modified checkout ends in ", modified".
+// them nor a checkout tells. The commit of a modified checkout ends in ", modified". Of a released module
+// the version tells the commit: it contains the first twelve digits, or it is a tag, as in "tag v1.2.3".
 var Build = sync.OnceValues(func() (version, commit string) {
 	version, commit = "(devel)", "unknown"
 	info, ok := debug.ReadBuildInfo()
@@ -49,8 +52,22 @@ var Build = sync.OnceValues(func() (version, commit string) {
 	if path, _ := os.Executable(); commit == "unknown" && temporary(path) && (module.Version == "" || version == "(devel)") {
 		commit = checkedOut(sourceFolder(module))
 	}
+	if commit == "unknown" && module.Sum != "" { // from a proxy or a repository
+		commit = released(version)
+	}
 	return version, commit + modified
 })
+
+// untagged are the end of a version that the go command makes from a commit without a tag.
+var untagged = regexp.MustCompile(`[-.]\d{14}-([0-9a-f]{12})$`)
+
+// released returns the commit that the version of a module names.
+func released(version string) string {
+	if found := untagged.FindStringSubmatch(version); found != nil {
+		return found[1]
+	}
+	return "tag " + version
+}
 
 // temporary reports whether a program was just built from the sources: by `go run`, `go test` or a cell.
 // The checkout of one that is kept may have changed since.
@@ -105,21 +122,11 @@ func machineUse(platform *xla.Platform, after int64) runs.MachineUse {
 	if n := runtime.NumCPU(); n > 1 {
 		cores = fmt.Sprintf("%d cores", n)
 	}
-	u.Machine = fmt.Sprintf("%s, %s, %s/%s", processor("/proc/cpuinfo"), cores, runtime.GOOS,
+	processor, _ := backend.ThisProcessor() // an unknown one has no name
+	u.Machine = fmt.Sprintf("%s, %s, %s/%s", cmp.Or(processor.Name, "unknown processor"), cores, runtime.GOOS,
 		runtime.GOARCH)
 	if platform.Kind.Accelerator() {
 		u.Machine = platform.Backend.DeviceDescription(0) + "; " + u.Machine
 	}
 	return u
-}
-
-// processor returns the processor's name in a file like Linux's /proc/cpuinfo.
-func processor(path string) string {
-	text, _ := os.ReadFile(path) // other systems do not have it
-	for line := range strings.Lines(string(text)) {
-		if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
-			return strings.Join(strings.Fields(value), " ")
-		}
-	}
-	return "unknown processor"
 }

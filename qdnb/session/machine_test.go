@@ -55,6 +55,16 @@ func TestCommitOfACheckout(t *testing.T) {
 	}
 }
 
+// The version of a module from a proxy or a repository tells its commit.
+func TestCommitOfARelease(t *testing.T) {
+	for version, want := range map[string]string{"v0.0.0-20261128001122-3250ca79abcd": "3250ca79abcd",
+		"v1.2.4-0.20261128001122-3250ca79abcd": "3250ca79abcd", "v1.2.3": "tag v1.2.3", "v1.2.3-rc.1": "tag v1.2.3-rc.1"} {
+		if got := released(version); got != want {
+			t.Errorf("%s is of %q, not %q", version, got, want)
+		}
+	}
+}
+
 // A binary that is kept does not name a checkout that may have changed since it was built.
 func TestKeptBinariesNameNoCheckout(t *testing.T) {
 	t.Setenv("GONB_TMP_DIR", "/tmp/gonb_1")
