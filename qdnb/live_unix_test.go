@@ -84,7 +84,7 @@ func TestTrainDrawsItself(t *testing.T) {
 	curves := draw(func(run *runs.Run) (figures.Grid, error) {
 		return figures.Metrics([]*runs.Run{run}, figures.EnvSteps)
 	})
-	if alone := draw(figures.Repertoire); alone > curves*2/3 {
+	if alone := draw(func(run *runs.Run) (figures.Grid, error) { return figures.Repertoire(run) }); alone > curves*2/3 {
 		t.Errorf("the figure is %d pixels wide after the map was drawn, and %d after curves", alone, curves)
 	}
 	for i, f := range repertoires[0] {

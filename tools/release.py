@@ -22,8 +22,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ZIG = ROOT / ".tools" / "zig" / "bin" / "python"
-# System, processor, and Zig's name for both.
-TARGETS = [("linux", "amd64", "x86_64-linux-gnu.2.28"), ("linux", "arm64", "aarch64-linux-gnu.2.28"), ("darwin", "arm64", "aarch64-macos")]
+# System, processor, and Zig's name for both; tools/macos compiles for macOS.
+TARGETS = [("linux", "amd64", "x86_64-linux-gnu.2.28"), ("linux", "arm64", "aarch64-linux-gnu.2.28"), ("darwin", "arm64", "")]
 
 
 class Refused(Exception):
@@ -68,10 +68,11 @@ def write_module(proxy: Path, module: str, version: str, commit: str, time: str)
 def compile_program(out: Path, system: str, processor: str, target: str) -> Path:
     """Compiles the command; it raises an error whose text is the compiler's."""
     program = out / f"qdnb-{system}-{processor}"
-    compiler = f"{ZIG} -m ziglang cc -target {target}"
-    environment = os.environ | {"GOOS": system, "GOARCH": processor, "CGO_ENABLED": "1", "CC": compiler}
-    done = subprocess.run(["go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", program, "./cmd/qdnb"], cwd=ROOT,
-                          env=environment, capture_output=True, text=True)
+    command, environment = [ROOT / "tools" / "macos", program], dict(os.environ)
+    if target:
+        command = ["go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", program, "./cmd/qdnb"]
+        environment |= {"GOOS": system, "GOARCH": processor, "CGO_ENABLED": "1", "CC": f"{ZIG} -m ziglang cc -target {target}"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr)
     return program

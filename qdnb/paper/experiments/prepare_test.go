@@ -106,7 +106,7 @@ func TestPrepareShipped(t *testing.T) {
 		return string(text)
 	}
 	for name, draw := range map[string]func(*runs.Run) (figures.Grid, error){
-		"repertoire": figures.Repertoire,
+		"repertoire": func(r *runs.Run) (figures.Grid, error) { return figures.Repertoire(r) },
 		"snapshots":  func(r *runs.Run) (figures.Grid, error) { return figures.Snapshots(r, 3) },
 	} {
 		if svg(draw(shipped)) != svg(draw(trained)) {
