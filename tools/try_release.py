@@ -81,7 +81,7 @@ def main() -> None:
         tools = re.search(r"golang.org/x/tools (v\S+)", (ROOT / "tools" / "go.mod").read_text()).group(1)  # type: ignore[union-attr]
         run("go", "install", GONB, env=env)
         run("go", "install", GOIMPORTS + tools, env=env)
-        run("gonb", "--install", env=env)
+        run("gonb", "--install", "--force_deps", env=env)
         cells = [f"!*go get {module}/qdnb@{version}",
                  f'import (\n\t"fmt"\n\n\t"{module}/qdnb/session"\n)\n\n%%\nfmt.Println(session.Build())']
         notebook = home / "own.ipynb"
