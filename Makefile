@@ -118,7 +118,7 @@ test-release: setup release ## install the release from an empty home: the progr
 
 .PHONY: test-dataframe
 test-dataframe: check .tools/peer-mujoco/.stamp ## run the snippet of the documents that turns a run into data frames of pandas and pyribs
-	@.tools/peer-mujoco/bin/python tools/check_dataframe.py notebooks/results-skills/runs/map-elites-walker-uni-0-2aca5f75
+	@.tools/peer-mujoco/bin/python -P tools/check_dataframe.py notebooks/results-skills/runs/map-elites-walker-uni-0-2aca5f75
 
 .PHONY: test-tab
 test-tab: setup gopls .tools/browser/.stamp ## press Tab in JupyterLab with a headless Chromium, check the completions, and watch a run draw itself (pictures in build/tab)

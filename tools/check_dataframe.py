@@ -15,8 +15,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "command-
 
 def main() -> None:
     import numpy
-    from ribs.archives import ArchiveDataFrame, CVTArchive
-    from ribs.visualize import cvt_archive_heatmap
+    from ribs.archives import ArchiveDataFrame
 
     snippet, = (code for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL) if "ArchiveDataFrame" in code)
     names: dict[str, Any] = {"run": sys.argv[1]}
@@ -33,13 +32,6 @@ def main() -> None:
     assert elite["index"] == names["cells"][0] and elite["objective"] == r["fitnesses"][names["cells"][0]]
     row = list(r["genotype_cells"]).index(r["fitnesses"].argmax())
     assert (names["best"] == r["genotypes"][row]).all(), "the best solution is another one"
-
-    # pyribs draws it as an archive of its own.
-    import matplotlib
-    matplotlib.use("Agg")
-    limits = list(zip(r["descriptor_min"], r["descriptor_max"]))
-    archive = CVTArchive(solution_dim=r["genotypes"].shape[1], centroids=r["centroids"], ranges=limits)
-    cvt_archive_heatmap(archive, df=elites)
     print(f"make test-dataframe: {filled} elites of {Path(sys.argv[1]).name} are an ArchiveDataFrame")
 
 
