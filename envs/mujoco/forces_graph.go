@@ -175,7 +175,7 @@ func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (d
 
 // contactForces returns the forces of the contacts of each set along their normals and tangents.
 func (s *System) contactForces(c constraints, force algebra.Num, cones [3]algebra.Num) (all [][3]algebra.Num) {
-	next, cone := len(s.equal), 0
+	next, cone := s.equalities(), 0
 	for _, r := range s.rows {
 		next += r.weight.Rows
 	}
