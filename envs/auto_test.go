@@ -104,7 +104,7 @@ func TestAutoReset(t *testing.T) {
 		if got := env.Spec(); got.Length != length || got.Name != "walk" {
 			t.Errorf("%+v", got)
 		}
-		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 			got := traced(t, p, env, steps, actions)
 			ends := map[string]int{}
 			for i, action := range actions {
@@ -170,7 +170,7 @@ func TestEndBeatsTruncation(t *testing.T) {
 
 // The descriptor of pointmaze keeps the end position at the start of the next episode.
 func TestPointmazeKeepsItsDescriptorWhenItRestarts(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		const steps = 4
 		got := traced(t, p, envs.AutoReset(envs.Pointmaze{}, 2), steps, []float32{0, 0.5, 0.5, 0})
 		for i := range 2 {

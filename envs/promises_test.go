@@ -3,6 +3,7 @@ package envs_test
 import (
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,8 +28,8 @@ func environment(t *testing.T, name string, options ...envs.Option) envs.Env {
 	return must.Get(envs.Make(name, options...))
 }
 
-// All environments keep the promises of package envtest. Environments that take XLA fifteen seconds
-// to compile run on pure Go only, except in the long tests.
+// All environments keep the promises of package envtest. XLA, which takes up to fifteen seconds to compile
+// one, gets one of each kind, except in the long tests.
 func TestPromises(t *testing.T) {
 	for _, name := range envs.Names() {
 		if strings.Contains(name, "-v5") && name != "Hopper-v5" && os.Getenv("QDNB_LONG") == "" {
@@ -39,8 +40,11 @@ func TestPromises(t *testing.T) {
 			var suite envtest.Suite
 			slow := name == "ant-trap" || name == "ant-maze" || name == "halfcheetah-hurdles" ||
 				strings.HasPrefix(name, "humanoid") || strings.Contains(name, "-v5")
-			if slow && os.Getenv("QDNB_LONG") == "" {
-				suite = envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}, Steps: 3}
+			if long := os.Getenv("QDNB_LONG") != ""; !long && !slices.Contains([]string{"pointmaze", "arm", "walker-uni"}, name) {
+				suite.Platforms = []*xla.Platform{xlatest.Pure(t)}
+				if slow {
+					suite.Steps = 3
+				}
 			}
 			env := environment(t, name)
 			_, suite.FixedStart = env.(*envs.BlackBox)

@@ -24,7 +24,7 @@ func TestRecord(t *testing.T) {
 	actions := []float32{0.3, 0.05, -0.2}
 	n := len(actions)
 	env := envs.AutoReset(walk{envs.Final}, 4)
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		// [steps+1, B] of the observation, reward, done, truncation, descriptor
 		trace := traced(t, p, env, steps, actions)
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {

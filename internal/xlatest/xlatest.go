@@ -52,6 +52,18 @@ func Each(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
 	}
 }
 
+// Logic is [Each] for tests of what a graph computes, which does not depend on how XLA compiles it: without
+// QDNB_LONG they run on the pure Go backend only, since XLA takes seconds for each program.
+func Logic(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
+	t.Helper()
+	if os.Getenv("QDNB_LONG") != "" || os.Getenv(backend.BackendEnv) != "" {
+		Each(t, test)
+	} else {
+		pure := Pure(t)
+		t.Run(pure.Name(), func(t *testing.T) { test(t, pure) })
+	}
+}
+
 // Run compiles a graph function, runs it once and returns its outputs.
 func Run(t testing.TB, p *xla.Platform, build func(in []*graph.Node) []*graph.Node,
 	inputs ...*tensors.Tensor) []*tensors.Tensor {

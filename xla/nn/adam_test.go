@@ -46,7 +46,7 @@ func TestAdamOracle(t *testing.T) {
 }
 
 func TestPolyak(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			return xla.Flatten(nn.Polyak([]*Node{in[0], in[1]}, []*Node{in[1], in[0]}, 0.25))
 		}, xlatest.Tensor([]float32{0, 4}, 2), xlatest.Tensor([]float32{8, 0}, 2))

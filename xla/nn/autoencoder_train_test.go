@@ -97,7 +97,7 @@ func TestNormaliser(t *testing.T) {
 			data[i] = float32(math.NaN())
 		}
 	}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			n := nn.NewNormaliser(in[0], in[1])
 			autoencoder := nn.Autoencoder{Features: features, Hidden: 2, Steps: length}
@@ -141,7 +141,7 @@ func TestNormaliser(t *testing.T) {
 // Only filled slots are drawn, all equally often.
 func TestDrawFilled(t *testing.T) {
 	const slots = 3000
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		program, err := xlatest.Compile(p, "draw",
 			[]shapes.Shape{shapes.Make(dtypes.Bool, slots)},
 			func(in []*Node) []*Node { return []*Node{nn.DrawFilled(random.NewKey(in[0].Graph(), 9), in[0])} })
@@ -196,7 +196,7 @@ func TestAutoencoderTraining(t *testing.T) {
 	const slots = 21 // two batches and a rest
 	training := nn.AutoencoderTraining{Batch: 8, LearningRate: 1e-2}
 	x, filled := archive(autoencoder, slots, 0)
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		program := must.Get(xlatest.Compile(p, "training", []shapes.Shape{shapes.Make(dtypes.Uint32, 2),
 			shapes.Make(dtypes.Float32, slots, autoencoder.Steps, autoencoder.Features), shapes.Make(dtypes.Bool, slots),
 			shapes.Make(dtypes.Int32)}, func(in []*Node) []*Node {

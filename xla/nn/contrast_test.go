@@ -71,7 +71,7 @@ func TestReconstructEndsEarly(t *testing.T) {
 func TestTriplets(t *testing.T) {
 	fitness := []float32{4, 0, 1, 1, 3, 7, float32(math.Inf(-1)), 5}
 	drawn := slices.Repeat([]int32{0, 1, 2, 3, 4, 5, 7, 7}, 40)
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			return []*Node{nn.Triplets(in[0], in[1], random.NewKey(in[0].Graph(), 3)),
 				nn.Triplets(in[0], ZerosLike(in[1]), random.NewKey(in[0].Graph(), 3))}

@@ -155,7 +155,7 @@ func TestWithoutGradients(t *testing.T) {
 		const p = 3
 		draw := uniform(1)
 		rows, x := draw(p*layer.Params()), draw(p*sizes[0])
-		xlatest.Each(t, func(t *testing.T, platform *xla.Platform) {
+		xlatest.Logic(t, func(t *testing.T, platform *xla.Platform) {
 			out := xlatest.Run(t, platform, func(in []*Node) []*Node {
 				net := layer.View(in[0])
 				y, without := net.Apply(in[1]), net.WithoutGradients()
@@ -183,7 +183,7 @@ func TestWithoutZeroInputs(t *testing.T) {
 				x[i] = 0
 			}
 		}
-		xlatest.Each(t, func(t *testing.T, platform *xla.Platform) {
+		xlatest.Logic(t, func(t *testing.T, platform *xla.Platform) {
 			out := xlatest.Run(t, platform, func(in []*Node) []*Node {
 				all, some := policy.View(in[0]), policy.View(in[0]).WithoutGradients(zero...)
 				batch := InsertAxes(in[1], 1)
@@ -266,7 +266,7 @@ func TestNormalisingNetwork(t *testing.T) {
 	if want := []float32{5, 1, 2, 5, -2, -5}; !slices.Equal(inputs[1:], want[1:]) {
 		t.Fatalf("the test is wrong: %v", inputs)
 	}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			keys := random.KeyOf(in[0]).FoldInEach(Const(in[0].Graph(), []int32{0, 1}))
 			rows := mlp.Init(keys)

@@ -32,7 +32,7 @@ func TestGRU(t *testing.T) {
 	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	for _, hidden := range [][]int{nil, {7}} {
 		gru := nn.GRU{MLP: nn.NewPolicy(in, hidden, out), Units: units}
-		xlatest.Each(t, func(t *testing.T, platform *xla.Platform) {
+		xlatest.Logic(t, func(t *testing.T, platform *xla.Platform) {
 			got := xlatest.Run(t, platform, func(inputs []*Node) []*Node {
 				keys := random.NewKey(inputs[0].Graph(), 5).Split(p)
 				rows := Add(gru.Init(keys), MulScalar(keys.FoldIn(9).Normal(p, gru.Params()), 0.1))

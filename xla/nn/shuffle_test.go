@@ -19,7 +19,7 @@ import (
 // A permutation has each number once; all are equally likely.
 func TestShuffle(t *testing.T) {
 	const n, draws = 4, 1200
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		type state struct {
 			Key    random.Key
 			Orders *Node
@@ -66,7 +66,7 @@ func TestShuffle(t *testing.T) {
 func TestPermutation(t *testing.T) {
 	const n = 1000
 	var everywhere []int32
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			key := random.KeyOf(in[0])
 			same := random.Key{Hi: key.Hi, Lo: key.Lo}

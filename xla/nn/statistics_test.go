@@ -95,7 +95,7 @@ func TestStatisticsFarFromZero(t *testing.T) {
 
 func TestBounded(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{nn.Bounded(in[0], -1, 2)} },
 			xlatest.Tensor([]float32{-inf, -2, -1, 0.5, 2, 3, inf, nan}, 8))
 		got := xlatest.Flat[float32](t, out[0])

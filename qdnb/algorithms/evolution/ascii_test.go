@@ -58,7 +58,7 @@ func smallASCII() *MapElites {
 // The emitter keeps the rewards to go of every individual in the archive, and its offspring alone improve
 // the archive.
 func TestASCIIKeepsEpisodesOfMembers(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		settings := settings{Batch: 24, Slice: 8, Centroids: line(10), Seed: 3}
 		s := searchOf(t, p, aims(), smallASCII().Parts, settings)
 		var best []float32
@@ -82,7 +82,7 @@ func TestASCIIKeepsEpisodesOfMembers(t *testing.T) {
 func TestASCIIReadsTheLatestGeneration(t *testing.T) {
 	e := actionCrossover{task: aims(), batch: 3}
 	rows := e.batch * e.task.Length
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			e := e
 			e.Finite = Ones(in[0].Graph(), shapes.Make(dtypes.Float32, e.batch))

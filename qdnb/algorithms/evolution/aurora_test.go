@@ -68,7 +68,7 @@ func auroraSearch(t *testing.T, p *xla.Platform) *search {
 // encodings of their sequences, the passive repertoire is filled from them, and all of them share
 // one initial state.
 func TestAuroraSearch(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		s := auroraSearch(t, p)
 		if got := s.Columns(); !slices.Equal(got, []string{"archive_size", "archive_max_fitness", "evaluation_steps"}) {
 			t.Errorf("columns %v", got)
@@ -188,7 +188,7 @@ func TestAuroraInTheArchiveOfXCon(t *testing.T) {
 // testXCon checks a search whose encoder learns from a generation on, and which has a number of individuals after
 // generation 8.
 func testXCon(t *testing.T, a repertoire.XCon, first int, remaining float64) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		s := searchOf(t, p, mazeTask(), Parts{Mix: Mix{{isoline, 1}}, Archive: a}, mazeSettings(2))
 		var encoder []float32
 		best, measured := math.Inf(-1), 0

@@ -179,7 +179,7 @@ func TestStrategiesAdaptToTheirOwnOffspring(t *testing.T) {
 	for _, strategy := range []string{sepCMAESName, lmMAESName} {
 		s := strategiesOf(strategy, 3, 0.3)
 		weights := s.distributions(4).weights()
-		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 			children, _, after := adapted(t, p, s, improvement)
 			var want []float32
 			for _, pair := range best {
@@ -203,7 +203,7 @@ func TestAntitheticSampling(t *testing.T) {
 	s.AdamL2Coeff = 0
 	improvement := []float32{4, -1, 3, 0, -5, -6, -7, -5, 1, 2, 3, 4}
 	rank := []float32{0, 3, 1, 2, 0, 2, 3, 1, 3, 2, 1, 0}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		children, before, after := adapted(t, p, s, improvement)
 		var mirrored, want, got []float32
 		for i, mean := range before["Mean"] {

@@ -165,7 +165,7 @@ func newDCRL(t *testing.T, p *xla.Platform, d *MapElites, settings settings) *se
 // The transitions of a proposal have an individual's descriptor as their target, all others the one that
 // their episode reached.
 func TestDCRLTargets(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		const batch = 16
 		settings := settings{Batch: batch, Slice: 8, Centroids: line(20), Seed: 3}
 		proposed := smallDCRL() // all offspring, not half of them
@@ -204,7 +204,7 @@ func TestDCRLTargets(t *testing.T) {
 // Proposals are the same bits however they are divided among workers, and the share of injection is
 // kept.
 func TestDCRLProposalsAreDivided(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		for _, c := range []struct{ isoline, inject float64 }{{0.5, 0.25}, {0.25, 0.125}, {0.5, 0},
 			{0.5, 0.5}} {
 			task := aims()

@@ -20,7 +20,7 @@ func TestEvaluator(t *testing.T) {
 		genotypes[i] = float32(i%9) / 8
 	}
 	genotypes[4*5] = float32(math.NaN())
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		for _, slice := range []int{1, 3, 7, 20} {
 			e, err := scoring.NewEvaluator(p, unlimited.task(),
 				scoring.Plan{Policies: batch, Slice: slice})

@@ -62,7 +62,7 @@ func newLearningSearch(t *testing.T, p *xla.Platform, learner Emitter, settings 
 // The first offspring come from the learner, the others from the emitter, and the buffer contains
 // every step of all of them.
 func TestLearnerProposesAndIsTold(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		settings := settings{Batch: 12, Slice: 5, Centroids: line(20), Seed: 3}
 		task := unlimited.task()
 		params := task.Policy.Params()

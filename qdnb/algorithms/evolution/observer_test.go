@@ -62,7 +62,7 @@ func (w watcher) Update(g Generation, _ random.Key) (Emitter, []Metric) {
 // A learner sees every generation with what entered the archive, and its columns are stored with
 // the transitions. Without a replay buffer it sees the same.
 func TestObserverSeesEvaluations(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		for _, capacity := range []int{100, 0} {
 			learner := watcher{Bookkeeper{Rows: capacity, LossLimit: math.Inf(1)}}
 			settings := settings{Batch: 12, Slice: 5, Centroids: line(20), Seed: 3}

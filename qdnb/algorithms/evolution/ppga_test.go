@@ -38,7 +38,7 @@ func smallPPGA() *MapElites {
 // count.
 func TestPPGAFollowsItsGradients(t *testing.T) {
 	const batch, generations = 24, 15
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		s := searchOf(t, p, aims(), partsOf(smallPPGA(), aims()), settings{Batch: batch, Slice: 8, Centroids: line(10), Seed: 3})
 		raised := make([]float32, 2)
 		var best []float32

@@ -18,7 +18,7 @@ import (
 // An archive with fewer slots than a slice has policies works on every backend, and only its slots
 // limit a slice.
 func TestArchiveSmallerThanASlice(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		novelty := func(capacity int) repertoire.Archive {
 			return repertoire.DominatedNovelty{Capacity: capacity, K: 1}
 		}

@@ -110,7 +110,7 @@ func best(s algorithms.Search) npz.Array {
 // The meta-controller learns which skill is rewarded. The best return is that of the best skill
 // until the episode ends beyond 4, at tanh(0.5) per step.
 func TestMetaControllerLearns(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		settings := small()
 		settings.NumEnvs, settings.BatchSize, settings.EvaluationEnvs = 16, 16, 32
 		env := options(p.Kind == backend.Go, 3) // each kind of skill on one backend, to save time
@@ -158,7 +158,7 @@ func TestMetaControllerLearns(t *testing.T) {
 func TestOneOptionIsItsSkill(t *testing.T) {
 	maze := must.Get(envs.Make("pointmaze"))
 	walker := must.Get(envs.Make("walker-uni"))
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		for _, env := range []envs.Env{signs{}, maze, walker} {
 			if p.Kind == backend.Go && env == walker {
 				continue // slow

@@ -19,7 +19,7 @@ func TestWalkersMeasureChangesOfPositions(t *testing.T) {
 	config := *Default(envs.Spec{Length: length})
 	config.NumEnvs, config.UnrollLength, config.BatchSize, config.NumMinibatches = n, 8, n, 1
 	a := newAgent(config, 2, 2, false)
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			key := random.KeyOf(in[0])
 			c := &collecting{agent: a, env: envs.AutoReset(envs.Pointmaze{}, length), describes: true,

@@ -66,7 +66,7 @@ func TestAdvantages(t *testing.T) {
 					append(advantages, float32(advantage[k]))
 			}
 		}
-		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				targets, advantages := config.advantages(in[0],
 					data{Reward: in[1], Done: in[2], Truncation: in[3]})
@@ -161,7 +161,7 @@ func TestSample(t *testing.T) {
 	for i, p := range probabilities {
 		logits[i] = float32(math.Log(max(p, 1e-30)) + 3)
 	}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			g := in[0].Graph()
 			keys := random.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, draws), 0))
@@ -292,7 +292,7 @@ func TestGenotypesNormaliseAsInTraining(t *testing.T) {
 		{[]float32{0.06, 0}, []float32{1, 101325.5, 0, 101325.5}, []float32{0.3, -0.06 * 0.0547}},
 		{[]float32{0, 0.2}, []float32{0, 101325, 0, 101326}, []float32{-0.2, 0.2}},
 	} {
-		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				l := a.learner(in[0], a.value.Init(random.NewKey(in[0].Graph(), 1).Split(1)))
 				statistics := l.Statistics.Update(in[1])
@@ -318,7 +318,7 @@ func TestGenotypesNormaliseAsInTraining(t *testing.T) {
 // PPO learns continuous actions, and the repertoire holds the policies that were evaluated, also with
 // normalised observations.
 func TestLearnsActions(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		c := Default(pulls{}.Spec())
 		c.NormalizeObservations, c.CVT = p.Kind == backend.Go, repertoire.CVT{Cells: 4, CVTSamples: 100}
 		c.LearningRate, c.UnrollLength, c.BatchSize, c.NumMinibatches = 1e-2, 6, 16, 2

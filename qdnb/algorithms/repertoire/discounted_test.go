@@ -74,7 +74,7 @@ func TestGoldenDiscountModel(t *testing.T) {
 // Empty cells are drawn at most once, and all of them if there are few.
 func TestEmptyCellsAreDrawnOnce(t *testing.T) {
 	const cells, empty = 40, 30
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) (all []*Node) {
 			centroid := IotaFull(in[0].Graph(), shapes.Make(dtypes.Float32, cells, 1))
 			filled := LessThan(Squeeze(centroid, 1), Const(in[0].Graph(), float32(cells-empty)))

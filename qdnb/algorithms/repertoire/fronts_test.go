@@ -134,7 +134,7 @@ func (f fronts) volumes(slots int, reference []float32) (volumes, global []float
 // left over, then none, unless they dominate. An equal one replaces nothing, and in a full front of distinct
 // solutions nothing does.
 func TestFullFrontsPreferDistinctSolutions(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		const slots, batch = 4, 5
 		insert := frontier(t, p, 1, slots, 1, 2, batch)
 		now := emptyFronts([]float32{0}, slots, 1, 2)

@@ -156,7 +156,7 @@ func TestDominatedNovelty(t *testing.T) {
 	for _, size := range [][2]int{{9, 7}, {40, 33}} {
 		const d, k = 2, 3
 		n, batch := size[0], size[1]
-		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			insert, now := novelist(t, p, n, batch, d, k), noSlots(n, d)
 			for round := range 12 {

@@ -182,7 +182,7 @@ func TestUnstructuredRules(t *testing.T) {
 	type line = []float32
 	// unused slots are filled with distant slots and invalid candidates
 	const n, size = 6, 4
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		a := newArchivist(t, p, n, size, 1)
 		for _, c := range []struct {
 			name                string

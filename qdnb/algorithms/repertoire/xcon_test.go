@@ -25,7 +25,7 @@ func TestXConTrainsUntilNoProgress(t *testing.T) {
 	for i := range sequences {
 		sequences[i], fitness[i%slots] = float32(math.Sin(float64(i*i))), float32(i)
 	}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) (rows []*Node) {
 			g := in[0].Graph()
 			for _, loss := range []string{tripletLoss, mseLoss} {

@@ -88,7 +88,7 @@ func sample(t *testing.T, p *xla.Platform, size int32, seed int64, n int) []floa
 // is within 5 of its own.
 func TestSampleIsUniform(t *testing.T) {
 	const n = 7000
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		for _, size := range []int32{1, 3, 70, 100} {
 			count := make([]float64, 100)
 			for _, row := range sample(t, p, size, 5, n) {
@@ -131,7 +131,7 @@ func TestSampleIsOfItsKey(t *testing.T) {
 }
 
 func TestSampleOfEmptyBuffer(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		for _, row := range sample(t, p, 0, 5, 10) {
 			if row != 1 { // the content of the first row
 				t.Errorf("an empty buffer gave row %v", row)
@@ -150,7 +150,7 @@ func TestSplitAndJoin(t *testing.T) {
 	for i := range data {
 		data[i] = float32(i)
 	}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			b := layout.Split(in[0])
 			return []*Node{b.Obs, b.NextObs, b.Action, b.Reward, b.Done, b.Truncation, b.More[0],

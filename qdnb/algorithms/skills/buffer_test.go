@@ -15,7 +15,7 @@ import (
 // episode ends and where the ring wraps.
 func TestReplayHoldsTheTransitions(t *testing.T) {
 	const n, width = 6, 14
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		s := begun(t, p, diaynReward)
 		type position struct{ x, y float32 }
 		var first, now [n]position
@@ -74,7 +74,7 @@ func TestReplayHoldsTheTransitions(t *testing.T) {
 // filled, full, and in the middle of the ring.
 func TestReturnsAreOfTheStoredRows(t *testing.T) {
 	const n = 6
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		s := begun(t, p, smerlDADS)
 		steps(t, s, 1)
 		for end, more := 0, 5; end < 25; more = 8 {

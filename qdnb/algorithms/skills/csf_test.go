@@ -68,7 +68,7 @@ func TestCSFSpreadsSkills(t *testing.T) {
 	config.EvaluationInterval = 1 << 20
 	csf := CSF{LearningRate: 3e-3, Discount: 0.8, Tau: config.Tau, Hidden: []int{32, 32}, Components: 2,
 		Negatives: 64, Weight: 5}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		s := startSearch(t, p, methodOf(endless, 8, csf, DiversityOnly{}), config)
 		first := spread(t, s)
 		steps(t, s, 101)

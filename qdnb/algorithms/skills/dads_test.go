@@ -20,7 +20,7 @@ import (
 func TestDADSLearns(t *testing.T) {
 	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 60, 3, 3)
 	clear(h.done)
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		reward, first, last := learn(t, p, DADS{LearningRate: 1e-2, Hidden: []int{16, 16}, Components: 4}, h, 200)
 		if limit := float32(math.Log(3)); reward < 0.8*limit || reward > limit+1e-6 || last > first-0.5 {
 			t.Errorf("the reward is %g of %g, the loss fell from %g to %g", reward, limit, first, last)
@@ -35,7 +35,7 @@ func TestDADSOfEnds(t *testing.T) {
 		h.done[i] = 1
 	}
 	dads := DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			start := h.begin(dads, in[0].Graph())
 			m := observed(start, batchOf(in)).(DADS)

@@ -108,7 +108,7 @@ func TestDIAYNLearns(t *testing.T) {
 		h.now[i] += 8 * float32(h.skill[i/h.d])
 	}
 	h.next = h.now
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		reward, first, last := learn(t, p, DIAYN{LearningRate: 1e-2, Hidden: []int{16, 16}}, h, 150)
 		if most := float32(math.Log(3)); reward < 0.95*most || reward > most || last > 0.1 || first < 5*last {
 			t.Errorf("the reward is %g of %g, the loss fell from %g to %g", reward, most, first, last)

@@ -118,7 +118,7 @@ func TestMETRALearns(t *testing.T) {
 		}
 	}
 	metra := METRA{LearningRate: 1e-2, Hidden: []int{16, 16}, Multiplier: 30, Slack: 1e-3}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		reward, _, last := learn(t, p, metra, h, 800)
 		// mean over three outputs of step^2 is 1, so |step| is at most sqrt(3), and |u| is sqrt(3/2)
 		running := 1 - 9.0/60

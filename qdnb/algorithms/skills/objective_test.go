@@ -32,7 +32,7 @@ func TestObjectives(t *testing.T) {
 		if c.objective.NeedsReturns() != c.needs {
 			t.Errorf("%T: NeedsReturns is %v", c.objective, !c.needs)
 		}
-		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				if !c.needs {
 					return []*Node{c.objective.Reward(in[0], in[1], nil)}

@@ -43,7 +43,7 @@ func TestPassiveSchedule(t *testing.T) {
 // The passive repertoire changes only when skills are measured. Replaying a cell's policy from one
 // of the initial states of its evaluation reproduces the cell's fitness and descriptor.
 func TestPassiveRepertoire(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		s := begun(t, p, diaynReward) // 6 steps per iteration, measured every 18
 		repertoire := func() map[string]npz.Array {
 			return must.Get(s.Repertoire(true))

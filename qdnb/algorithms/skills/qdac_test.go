@@ -130,7 +130,7 @@ func TestQDACReachesSkills(t *testing.T) {
 	config.EvaluationInterval = 1 << 20
 	qdac := QDAC{LearningRate: config.LearningRate, Discount: config.Discount, Tau: config.Tau,
 		Hidden: []int{32, 32}, Distance: 0.05, Smooth: 1e-3, Changes: true, Redraw: 0.5}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		s := startSearch(t, p, methodOf(endless, 16, qdac, TaskOnly{}), config)
 		first := distanceToSkills(t, s)
 		steps(t, s, 101)
@@ -163,7 +163,7 @@ func TestMixedSkills(t *testing.T) {
 	for i := range rows {
 		rows[i] = 5 + float32(i)
 	}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Flat[float32](t, xlatest.Run(t, p, func(in []*Node) []*Node {
 			return []*Node{skills.redrawn(in[0], random.NewKey(in[0].Graph(), 1))}
 		}, xlatest.Tensor(rows, n, 2))[0])

@@ -118,7 +118,7 @@ func oracle(rewards []float32, episode []int, last, capacity, n int) []float32 {
 
 // Episodes end at random, and rings of all sizes wrap several times.
 func TestReturnsOracle(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		for _, c := range []struct{ n, length, ring int }{{1, 1, 1}, {2, 3, 3}, {3, 4, 5}, {2, 5, 11},
 			{4, 1, 6}, {3, 6, 7}} {
 			rng := rand.New(rand.NewPCG(uint64(c.ring), uint64(c.length)))
@@ -141,7 +141,7 @@ func TestReturnsInLoop(t *testing.T) {
 	for i := range steps * n {
 		number[i%len(number)] = float32(i)
 	}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			type state struct {
 				Buffer         replay.Buffer

@@ -74,7 +74,7 @@ func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
 			task := Problem{Env: endless, Length: 8, Skills: skills}
 			mlp, n := nn.NewMLP(2+skills.Size(), hidden, 4), max(1, skills.Count())
 			what := fmt.Sprintf("%d skills of size %d, hidden layers %v", n, skills.Size(), hidden)
-			xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 				out := xlatest.Run(t, p, func(in []*Node) []*Node {
 					key := random.KeyOf(in[0])
 					row := key.FoldIn(1).Normal(1, mlp.Params()) // biases are not 0
@@ -179,7 +179,7 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 		if got := task.layout().Width(); got != c.width {
 			t.Errorf("%+v: rows of width %d", c, got)
 		}
-		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				g := in[0].Graph()
 				from, to := endless.at(in[0], ZerosLike(in[3])), endless.at(in[1], in[3])

@@ -43,7 +43,7 @@ func noWorker(key random.Key) *Node { return Const(key.Hi.Graph(), int32(0)) }
 // With known best actions, the greedy actor and an individual that ascends the critic's gradient
 // come near them. The critics, whose targets are only rewards, come near the rewards.
 func TestLearnsABandit(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			key := random.KeyOf(in[0])
@@ -77,7 +77,7 @@ func TestLearnsABandit(t *testing.T) {
 // action is clipped. The actor and its target move only at every second step. A first step of Adam
 // is as long as the learning rate. Varying several individuals equals varying each alone.
 func TestLaws(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
 		td3.GreedyLearningRate = 2e-3
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {

@@ -27,7 +27,7 @@ func (t TD3) first(key random.Key) TrainingState {
 // Training equals successive updates with drawn batches, in one call or two, and is a function of
 // its key, bit for bit.
 func TestTrainIsUpdates(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
 		program, err := xlatest.Compile(p, "train",
 			[]shapes.Shape{shapes.Make(dtypes.Uint32, 2)},
