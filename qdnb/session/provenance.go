@@ -77,23 +77,25 @@ var ledger string
 // numbers do not depend on the processor: as long as a build has the same ones, its programs compute the
 // same numbers, even if their texts differ. It is "" if one of them has no line.
 func numbersOf(algorithm, env string) string {
-	var ofAlgorithm, ofEnv []string
+	var lines []string
+	var hasAlgorithm, hasEnv bool
 	for line := range strings.Lines(ledger) {
 		fields := strings.Fields(line) // bytes BACKEND ALGORITHM[,SETTING] ENVIRONMENT HASH
 		if fields[1] != "go" {
 			continue
 		}
-		if name, _, _ := strings.Cut(fields[2], ","); name == algorithm {
-			ofAlgorithm = append(ofAlgorithm, line)
+		name, _, _ := strings.Cut(fields[2], ",")
+		ofAlgorithm := name == algorithm && (name != "map-elites" || fields[3] == "pointmaze")
+		ofEnv := fields[2] == "map-elites" && fields[3] == env
+		if ofAlgorithm || ofEnv {
+			lines = append(lines, line)
 		}
-		if fields[2] == "map-elites" && fields[3] == env {
-			ofEnv = append(ofEnv, line)
-		}
+		hasAlgorithm, hasEnv = hasAlgorithm || ofAlgorithm, hasEnv || ofEnv
 	}
-	if ofAlgorithm == nil || ofEnv == nil {
+	if !hasAlgorithm || !hasEnv {
 		return ""
 	}
-	return hash(fmt.Append(nil, ofAlgorithm, ofEnv))
+	return hash(fmt.Append(nil, lines))
 }
 
 var errNoSkills = errors.New("the skills are not at hand")
