@@ -193,6 +193,15 @@ replay: check compile plugin .tools/peer-brax/.stamp ## play 64 policies of a ru
 	@go build -o build/qdnb ./cmd/qdnb
 	@.tools/peer-brax/bin/python tools/peer/brax_replay.py build/qdnb $(RUN)
 
+BENCHMARK ?= build/benchmark
+QDAX ?= build/qdax
+
+.PHONY: parity
+parity: check compile plugin .tools/peer-parity/.stamp ## train small configurations here and by the published JAX code, for docs/parity.csv (BENCHMARK and QDAX: checkouts, see tools/parity.py; PARITY_ARGS="--faults")
+	@mkdir -p build
+	@go build -buildvcs=auto -o build/qdnb ./cmd/qdnb
+	@$(PYTHON) tools/parity.py --benchmark $(BENCHMARK) --qdax $(QDAX) $(PARITY_ARGS) build/qdnb docs/parity.csv
+
 .PHONY: roofline
 roofline: check compile plugin ## compare the stages of training with this machine's limits
 	@mkdir -p build
