@@ -22,6 +22,9 @@ import (
 // cell says which outputs are outdated, once.
 func TestOutputsKnowTheirRuns(t *testing.T) {
 	t.Setenv(backend.BackendEnv, "go")
+	celltest.Displayed(t, func() error { // what other tests have read
+		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextPlain: "before"})
+	})
 	t.Setenv(protocol.GONB_TMP_DIR_ENV, t.TempDir())
 	t.Chdir(t.TempDir())
 	stderr := must.Get(os.Create(filepath.Join(t.TempDir(), "stderr")))

@@ -30,6 +30,7 @@ class Visit:
     def __init__(self, browser: Browser, site: Path, problems: list[str], width: int) -> None:
         self.site, self.problems, self.requests = site, problems, []
         self.page: Page = browser.new_page(viewport={"width": width, "height": 844})
+        self.page.set_default_timeout(180_000)  # WebGL in software on a busy machine
         self.page.on("request", lambda r: self.request(r.url))
         self.page.on("requestfailed", lambda r: self.note(f"cannot load {r.url}"))
         self.page.on("pageerror", lambda e: self.note(f"error {e}"))
@@ -93,11 +94,20 @@ def check_keys(visit: Visit) -> None:
         visit.note("the skip link does not move the focus to the content")
 
 
+def until(page: Page, expression: str) -> None:
+    """Waits a minute. The policy of these pages forbids wait_for_function, which evaluates a text."""
+    for _ in range(600):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(100)
+    raise SystemExit(f"FAIL {page.url}: {expression} stays false")
+
+
 def check_skills(visit: Visit, shots: Path) -> None:
     """Each repertoire plays the cell that is clicked, whose film is the only file that it loads for it."""
     for path in sorted((visit.site / "skills").glob("*.html")):
         page = visit.open(f"skills/{path.name}")
-        page.wait_for_function("document.documentElement.dataset.frames > 1", timeout=60_000)
+        until(page, "document.documentElement.dataset.frames > 1")
         first = page.evaluate("document.documentElement.dataset.film")
         before = len(visit.requests)
         marked = page.evaluate("""[...document.querySelectorAll("[data-entry]")].map((e) => e.dataset.entry)""")
@@ -105,8 +115,7 @@ def check_skills(visit: Visit, shots: Path) -> None:
             page.locator(f'[data-entry="{entry}"]').first.click(force=True)
             if len(visit.requests) > before:
                 break
-        page.wait_for_function(f"document.documentElement.dataset.film !== '{first}' && document.documentElement.dataset.step > 2",
-                               timeout=60_000)
+        until(page, f"document.documentElement.dataset.film !== '{first}' && document.documentElement.dataset.step > 2")
         if (loaded := len(visit.requests) - before) != 1:
             visit.note(f"a click on a cell loads {loaded} files")
         page.screenshot(path=shots / f"skills-{path.stem}.png")

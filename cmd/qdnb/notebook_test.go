@@ -54,8 +54,9 @@ func TestNotebookCheckListsOutdatedOutputs(t *testing.T) {
 	programs := filepath.Join(dir, large, "status.json")
 	before := must.Get(os.ReadFile(programs))
 	run := must.Get(runs.Open(filepath.Join(dir, large)))
-	must.Do(os.WriteFile(programs, []byte(strings.ReplaceAll(string(before), run.Status.Machines[0].Programs,
-		"0123456789abcdef")), 0o666))
+	use := run.Status.Machines[0]
+	must.Do(os.WriteFile(programs, []byte(strings.NewReplacer(use.Programs, "0123456789abcdef", use.Numbers,
+		"fedcba9876543210").Replace(string(before))), 0o666))
 	for _, test := range []struct {
 		outputs []string
 		says    string

@@ -105,8 +105,9 @@
     marked.replaceChildren();
     tip.style.display = s ? "" : "none";
     if (!s) return;
+    const axes = (p) => JSON.stringify([p.x, p.y]);
     for (const p of d.p) {
-      if (s.p.c && p.c?.s === s.p.c.s) { // the cell in all maps of these cells
+      if (s.p.c && p.c?.s === s.p.c.s && axes(p) === axes(s.p)) { // the cell in all maps of these cells
         const cell = polygon(p, s.i);
         make(marked, "path", { d: cell, fill: "none", stroke: "#fff", "stroke-width": 2.6 });
         make(marked, "path", { d: cell, fill: "none", stroke: "#111", "stroke-width": 1.2 });
