@@ -63,6 +63,11 @@ func TestOutputsKnowTheirRuns(t *testing.T) {
 		t.Errorf("the same cell again says %q", said)
 	}
 	both := []*runs.Run{run, must.Get(Load(other))}
+	must.Get(both[1].Metrics()) // to choose a run
+	outputs = celltest.Displayed(t, func() error { return must.Get(figures.Repertoire(run)).Show("map") })
+	if got, _ := outputs[0].Metadata[cell.RunsKey].(map[string]int); len(got) != 1 {
+		t.Errorf("the map of a run shows %v", got)
+	}
 	outputs = celltest.Displayed(t, func() error { return must.Get(figures.Metrics(both, figures.EnvSteps)).Show("curves") })
 	if got, _ := outputs[0].Metadata[cell.RunsKey].(map[string]int); len(got) != 2 {
 		t.Errorf("curves of two runs show %v", got)

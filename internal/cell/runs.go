@@ -40,6 +40,13 @@ func Uses(dir string, generation int64) {
 	read.runs[Path(dir)] = int(generation)
 }
 
+// Begin says that a figure of runs is drawn, which does not show what was read before to choose them.
+func Begin() {
+	read.Lock()
+	defer read.Unlock()
+	read.shown = true
+}
+
 // Path returns the path of a folder from the current one, which is that of the notebook in a cell.
 func Path(dir string) string {
 	if here, err := os.Getwd(); err == nil && filepath.IsAbs(dir) {

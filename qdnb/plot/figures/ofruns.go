@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/stats"
 )
@@ -163,6 +164,7 @@ func Snapshots(run *runs.Run, n int) (Grid, error) {
 	if err := runs.Given(run); err != nil {
 		return Grid{}, fmt.Errorf("figures: %w", err)
 	}
+	cell.Begin()
 	snapshots, err := run.Snapshots()
 	if err != nil {
 		return Grid{}, err
@@ -230,6 +232,7 @@ var metrics = []string{"max_fitness", "coverage", "qd_score"}
 // Metrics draws maximum fitness, coverage and QD score of runs in a row for each of the axes. Runs
 // that differ only in their seeds are one line, see [Columns].
 func Metrics(trained []*runs.Run, axes ...Axis) (Grid, error) {
+	cell.Begin()
 	var panels []*Panel
 	for _, axis := range axes {
 		more, err := columnPanels(trained, axis, metrics...)
@@ -250,6 +253,7 @@ func Columns(trained []*runs.Run, axis Axis, columns ...string) (Grid, error) {
 		return Grid{}, fmt.Errorf("figures: %d columns of %d runs: want at least one of each", len(columns),
 			len(trained))
 	}
+	cell.Begin()
 	panels, err := columnPanels(trained, axis, columns...)
 	rows := (len(panels) + 2) / 3 // as even as possible: four panels make two rows of two
 	return InRows((len(panels)+max(rows, 1)-1)/max(rows, 1), panels...), err

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -91,6 +92,7 @@ func Repertoire(run *runs.Run, by ...Metric) (Grid, error) {
 	if err := runs.Given(run); err != nil {
 		return Grid{}, fmt.Errorf("figures: %w", err)
 	}
+	cell.Begin()
 	newest, err := run.Newest()
 	if err != nil {
 		return Grid{}, err
