@@ -42,15 +42,15 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 	inverse := func(d, weight algebra.Num) algebra.Num { // of the regularisation
 		return d.Over(algebra.Constant(d.Rows, 1).Minus(d).Times(weight.Max(algebra.Constant(d.Rows, 1e-15))))
 	}
-	stack := func(d, weight algebra.Num, l law, violation algebra.Num, active algebra.Mask, isLoss bool) {
-		D := inverse(d, weight)
-		if isLoss {
-			pull = append(pull, d.Zero())
-		} else {
-			D = active.Choose(D, D.Zero())
-			pull = append(pull, l.stiffness.Times(d).Times(violation))
+	stack := func(times int, d, weight algebra.Num, l law, violation algebra.Num, active algebra.Mask, isLoss bool) {
+		D, by := inverse(d, weight), d.Zero()
+		if !isLoss {
+			D, by = active.Choose(D, D.Zero()), l.stiffness.Times(d).Times(violation).Materialize()
 		}
-		stiffness, damping = append(stiffness, D.Materialize()), append(damping, l.damping)
+		D = D.Materialize()
+		for range times {
+			stiffness, damping, pull = append(stiffness, D), append(damping, l.damping), append(pull, by)
+		}
 	}
 	for _, r := range s.rows {
 		n := r.weight.Rows
@@ -62,7 +62,7 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 				axis = []algebra.Vector{turn.X, turn.Y, turn.Z}[r.axis]
 			}
 			c.Axes = append(c.Axes, axis)
-			stack(r.law.impedance(algebra.Constant(n, 0)), r.weight, r.law, algebra.Num{}, algebra.Mask{}, true)
+			stack(1, r.law.impedance(algebra.Constant(n, 0)), r.weight, r.law, algebra.Num{}, algebra.Mask{}, true)
 			continue
 		}
 		bounds := limitsOf(j.id, m.JntLimited, m.JntRange)
@@ -80,7 +80,7 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 		}
 		c.Axes = append(c.Axes, axis)
 		violation := distance.Minus(j.known(m.JntMargin)).Materialize()
-		stack(r.law.impedance(violation), r.weight, r.law, violation, violation.Below(0), false)
+		stack(1, r.law.impedance(violation), r.weight, r.law, violation, violation.Below(0), false)
 	}
 	var of motions
 	if slices.ContainsFunc(s.equal, equality.tied) {
@@ -99,7 +99,7 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 		}
 		d, always := e.law.impedance(size), algebra.Mask{Num: algebra.Constant(1, 1)}
 		for i, x := range violation {
-			stack(d, e.weight[i/3], e.law, x, always, false)
+			stack(1, d, e.weight[i/3], e.law, x, always, false)
 			if e.tied() {
 				pull[len(pull)-1] = pull[len(pull)-1].Plus(drift[i])
 			}
@@ -135,9 +135,7 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 			square := p.friction[0].Square()
 			weight = weight.Times(square.Add(1)).Times(square.Scale(2 / m.Opt.ImpRatio))
 		}
-		for range s.edges(set) {
-			stack(d, weight, p.law, violation, active, false)
-		}
+		stack(s.edges(set), d, weight, p.law, violation, active, false)
 	}
 	rate, coneRate := s.violationRates(k, c, v, velocity)
 	if len(stiffness) > 0 {
@@ -182,13 +180,11 @@ func (s *System) relativePlaces(k kinematics, sides [2]side) (at [2]place, origi
 	for i, side := range sides {
 		at[i] = place{side.pose.position, side.pose.rotation.Rotation().Snap()}
 		if side.group != static {
-			turn := algebra.Rotation{X: s.linksOf(side, func(g int) algebra.Vector { return k.Rotation[g].X }),
-				Y: s.linksOf(side, func(g int) algebra.Vector { return k.Rotation[g].Y }),
-				Z: s.linksOf(side, func(g int) algebra.Vector { return k.Rotation[g].Z })}
-			position := s.linksOf(side, func(g int) algebra.Vector { return k.Position[g] })
+			turn := algebra.Rotation{X: s.placed(k, side, 0), Y: s.placed(k, side, 1), Z: s.placed(k, side, 2)}
+			position := s.placed(k, side, 3)
 			at[i].position = position.Plus(turn.Of(at[i].position)).Materialize()
 			at[i].turn = materializeRotation(turned(turn, at[i].turn))
-			origins[i] = s.linksOf(side, func(g int) algebra.Vector { return k.Origin[g] })
+			origins[i] = s.placed(k, side, 4)
 		}
 	}
 	switch {
@@ -224,16 +220,37 @@ func (s *System) trees() (n int) {
 	return n
 }
 
+// placed returns one of the vectors of [kinematics.placed] of the links of a side.
+func (s *System) placed(k kinematics, side side, which int) algebra.Vector {
+	if all := k.Links[which]; side.group == anyLink && all.X.Rows > 0 {
+		return all.Each(func(x algebra.Num) algebra.Num { return gather(x, side.link) })
+	}
+	return s.linksOf(side, func(group int) algebra.Vector { return k.placed(group)[which] })
+}
+
+// withLinks returns kinematics with Links, which several sets of contacts share.
+func (s *System) withLinks(k kinematics) kinematics {
+	for which := range k.Links {
+		k.Links[which] = s.ofAllLinks(func(group int) algebra.Vector { return k.placed(group)[which] })
+	}
+	return k
+}
+
+// ofAllLinks stacks vectors of the links of all groups.
+func (s *System) ofAllLinks(of func(group int) algebra.Vector) algebra.Vector {
+	var all []algebra.Vector
+	for i := range s.groups {
+		all = append(all, of(i))
+	}
+	return stackVectors(all)
+}
+
 // linksOf returns vectors of the links of a side, given those of each group.
 func (s *System) linksOf(side side, of func(group int) algebra.Vector) algebra.Vector {
 	if side.group != anyLink {
 		return of(side.group).Take(side.link...)
 	}
-	var all []algebra.Vector
-	for i := range s.groups {
-		all = append(all, of(i))
-	}
-	return stackVectors(all).Each(func(x algebra.Num) algebra.Num { return gather(x, side.link) })
+	return s.ofAllLinks(of).Each(func(x algebra.Num) algebra.Num { return gather(x, side.link) })
 }
 
 // gather selects rows by an operation that costs the same however irregular they are.

@@ -123,7 +123,7 @@ func TestGoldenContacts(t *testing.T) {
 					moving = set.sides[0]
 				}
 				moving.link = slices.Repeat(moving.link, set.points)
-				at := c.Point.Plus(s.linksOf(moving, func(group int) algebra.Vector { return k.Origin[group] }))
+				at := c.Point.Plus(s.placed(k, moving, 4))
 				numbers := []algebra.Num{c.Distance, at.X, at.Y, at.Z}
 				for _, axis := range c.Frame {
 					numbers = append(numbers, axis.X, axis.Y, axis.Z)

@@ -15,6 +15,13 @@ type kinematics struct {
 	Axis     []spatial          // of each dof
 	Inertia  []inertia          // of the links of each group
 	Under    conditions
+	Links    [5]algebra.Vector // those of placed, of the links of all groups; without rows unless they are needed
+}
+
+// placed returns the axes of rotation, positions and origins of a group's links.
+func (k kinematics) placed(group int) [5]algebra.Vector {
+	turn := k.Rotation[group]
+	return [5]algebra.Vector{turn.X, turn.Y, turn.Z, k.Position[group], k.Origin[group]}
 }
 
 // conditions multiply what the model has; without rows they are 1.
@@ -36,6 +43,8 @@ func (s *System) gravity(k kinematics, times []float64) algebra.Vector {
 // kinematics places the links, given the positions of the joints by [System.places].
 func (s *System) kinematics(q []algebra.Num) kinematics {
 	k := kinematics{Axis: make([]spatial, len(s.dofs))}
+	sines, cosines := s.hinges(q)
+	hinge := 0
 	for _, g := range s.groups {
 		n := g.rows()
 		position, turn := g.position, g.rotation
@@ -68,7 +77,8 @@ func (s *System) kinematics(q []algebra.Num) kinematics {
 			case Ball:
 				turn = turned(turn, quaternionAt(q[j.place:]).Normalized().Rotation())
 			case Hinge:
-				turn = turned(turn, aboutAxis(j.axis, place(0).Minus(s.rest(j))))
+				turn = turned(turn, aboutAxis(j.axis, sines.Slice(hinge, n), cosines.Slice(hinge, n)))
+				hinge += n
 			}
 			turn = materializeRotation(turn)
 			levers[i] = turn.Of(j.position)
@@ -136,9 +146,25 @@ func quaternionAt(q []algebra.Num) algebra.Quaternion {
 	return algebra.Quaternion{W: q[0], X: q[1], Y: q[2], Z: q[3]}
 }
 
-// aboutAxis is the rotation by an angle about a known axis.
-func aboutAxis(u algebra.Vector, angle algebra.Num) algebra.Rotation {
-	sin, cos := algebra.SinCos(angle)
+// hinges returns the sines and cosines of the angles of all hinges, in their order, so that they are computed at
+// once.
+func (s *System) hinges(q []algebra.Num) (sines, cosines algebra.Num) {
+	var angles []algebra.Num
+	for _, g := range s.groups {
+		for _, j := range g.joints {
+			if j.kind == Hinge {
+				angles = append(angles, q[j.place].Minus(s.rest(j)))
+			}
+		}
+	}
+	if len(angles) == 0 {
+		return
+	}
+	return algebra.SinCos(algebra.Concat(angles...))
+}
+
+// aboutAxis is the rotation about a known axis by an angle, given its sine and cosine.
+func aboutAxis(u algebra.Vector, sin, cos algebra.Num) algebra.Rotation {
 	versine := algebra.Constant(cos.Rows, 1).Minus(cos)
 	on := func(u algebra.Num) algebra.Num {
 		square := u.Square()

@@ -1,6 +1,8 @@
 package mujoco
 
 import (
+	"slices"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/gomlx/compute/dtypes"
@@ -16,12 +18,13 @@ import (
 func (s *System) deepest(k kinematics, set *contactSet) (c contact, p parameters, violation, d algebra.Num) {
 	var distance []algebra.Num
 	var point, normal, origin []algebra.Vector
+	k = s.withLinks(k)
 	for _, part := range set.parts {
 		found := s.collide(k, part)
 		distance, point = append(distance, found.Distance), append(point, found.Point)
 		normal = append(normal, found.Frame[0])
 		if s.trees() > 1 {
-			at := s.linksOf(part.sides[1], func(g int) algebra.Vector { return k.Origin[g] })
+			at := s.placed(k, part.sides[1], 4)
 			for range part.points {
 				origin = append(origin, at)
 			}
@@ -160,49 +163,67 @@ func (s *System) jacobian(k kinematics, at algebra.Vector, frame [3]algebra.Vect
 	from algebra.Vector) (out [3]*Node) {
 	count := at.X.Rows
 	g, batch := at.X.Graph(), at.X.Node.Shape().Size()/count
-	var words []*Node
-	for _, x := range masks {
-		words = append(words, ConvertDType(Reshape(computed(g, batch, x).Node, count, 1, batch), dtypes.Int32))
+	dims := []int{count, s.model.Sizes.NV, batch}
+	of := func(v algebra.Vector) (wide [3]*Node) { // of a contact, for each dof
+		for i := range wide {
+			wide[i] = BroadcastToDims(Reshape(component(v, i).Spread(g, batch), count, 1, batch), dims...)
+		}
+		return wide
 	}
-	var parts [3][]*Node
-	next := 0
-	for column, dof := range s.dofs {
-		n := len(dof.index)
-		of := func(x algebra.Num) algebra.Num { // of a contact, for each row of the dof
-			wide := BroadcastToDims(Reshape(computed(g, batch, x).Node, count, 1, batch), count, n, batch)
-			return algebra.Num{Rows: count * n, Node: Reshape(wide, -1)}
+	by := func(f func(column int) algebra.Vector) (wide [3]*Node) { // of a dof, for each contact
+		for i := range wide {
+			var list []algebra.Num
+			for column := range s.dofs {
+				list = append(list, component(f(column), i))
+			}
+			wide[i] = BroadcastToDims(InsertAxes(s.stack(g, batch, list), 0), dims...)
 		}
-		by := func(x algebra.Num) algebra.Num { // of the dof, for each contact
-			wide := BroadcastToDims(Reshape(computed(g, batch, x).Node, 1, n, batch), count, n, batch)
-			return algebra.Num{Rows: count * n, Node: Reshape(wide, -1)}
+		return wide
+	}
+	each := func(f func(i int) *Node) (out [3]*Node) {
+		for i := range out {
+			out[i] = f(i)
 		}
-		point := at.Each(of)
-		if from.X.Rows > 0 {
-			point = point.Plus(from.Each(of).Minus(k.Origin[dof.group].Each(by)))
-		}
-		bit := func(side int) *Node {
-			return reduce(n, func(a, b *Node) *Node { return Concatenate([]*Node{a, b}, 1) }, func(row int) *Node {
-				word := words[side*len(words)/2+(next+row)/bitsPerWord]
-				word = BitwiseShiftRightLogicalScalar(word, (next+row)%bitsPerWord)
-				return BitwiseAnd(word, OnesLike(word))
-			})
-		}
-		sign := ConvertDType(Reshape(Sub(bit(0), bit(1)), -1), dtypes.Float32)
-		axis := k.Axis[column].each(by)
-		motion := axis.at(point)
+		return out
+	}
+	point := of(at)
+	if from.X.Rows > 0 {
+		start, origin := of(from), by(func(column int) algebra.Vector { return k.Origin[s.dofs[column].group] })
+		point = each(func(i int) *Node { return xla.Store(Add(point[i], Sub(start[i], origin[i]))) })
+	}
+	linear := by(func(column int) algebra.Vector { return k.Axis[column].Lin })
+	angular := by(func(column int) algebra.Vector { return k.Axis[column].Ang })
+	sign := s.moves(g, masks, dims)
+	motion := each(func(i int) *Node {
 		if turns {
-			motion = axis.Ang
+			return xla.Store(Mul(sign, angular[i]))
 		}
-		motion = motion.By(algebra.Num{Rows: count * n, Node: sign}).Materialize()
-		for axis, direction := range frame {
-			parts[axis] = append(parts[axis], Reshape(direction.Each(of).Dot(motion).Node, count, n, batch))
-		}
-		next += n
-	}
-	for axis := range out {
-		out[axis] = xla.Store(Concatenate(parts[axis], 1))
+		j, l := (i+1)%3, (i+2)%3
+		return xla.Store(Mul(sign, Add(linear[i], Sub(Mul(angular[j], point[l]), Mul(angular[l], point[j])))))
+	})
+	for axis, direction := range frame {
+		d := of(direction)
+		out[axis] = xla.Store(Add(Mul(d[0], motion[0]), Add(Mul(d[1], motion[1]), Mul(d[2], motion[2]))))
 	}
 	return out
+}
+
+// moves returns 1 where a dof moves the second geom of a contact, -1 where it moves the first one, and 0 where it
+// moves neither or both, given the masks of the contacts.
+func (s *System) moves(g *Graph, masks []algebra.Num, dims []int) *Node {
+	rows, nv, batch := dims[0], dims[1], dims[2]
+	bits := func(words []algebra.Num) *Node {
+		var parts []*Node
+		for i, word := range words {
+			n := min(bitsPerWord, nv-i*bitsPerWord)
+			shape := shapes.Make(dtypes.Int32, rows, n, batch)
+			wide := BroadcastToShape(ConvertDType(Reshape(word.Spread(g, batch), rows, 1, batch), dtypes.Int32), shape)
+			parts = append(parts, BitwiseAnd(BitwiseShiftRightLogical(wide, Iota(g, shape, 1)), Ones(g, shape)))
+		}
+		return ConvertDType(Concatenate(parts, 1), dtypes.Float32)
+	}
+	half := len(masks) / 2
+	return xla.Store(Sub(bits(masks[:half]), bits(masks[half:])))
 }
 
 // stack returns numbers of the dofs as [nv, B], unstack is its inverse.
@@ -246,13 +267,8 @@ func (s *System) pushAlong(jacobian *Node, force algebra.Num, dofs []algebra.Num
 }
 
 // update holds the rank-one updates of a factorized matrix by constraints that couple links: it adds
-// U' diag(D) U.
-type update struct {
-	U, D       *Node // [n, nv, B] and [n, B]
-	Z, C       *Node // the inverse is that of the factor less Z' diag(C) Z
-	Kinematics kinematics
-	Factor     factor
-}
+// U' diag(D) U. Rows that may act come first.
+type update struct{ U, D *Node } // [n, nv, B] and [n, B]
 
 // coupling returns the updates by equalities, and by contacts between links with slopes between.
 func (s *System) coupling(g *Graph, batch int, c constraints, r response, between map[int]symmetric) (u update) {
@@ -294,24 +310,99 @@ func (s *System) coupling(g *Graph, batch int, c constraints, r response, betwee
 	return u
 }
 
+// together is the number of rows of an update that are solved at once. With the right side they are the
+// lanes of tensors [nv, lanes, B].
+const (
+	together = 3
+	lanes    = 1 + together
+)
+
+// coupled is the state of [System.solveCoupled]. The inverse of the updated matrix is that of the factor less
+// Z' diag(C) Z.
+type coupled struct {
+	U, D       *Node // [n/3, nv, 3, B] and [n/3, 3, B]
+	Z, C       *Node // likewise
+	Right, X   *Node // [nv, 1, B]
+	Kinematics kinematics
+	Factor     factor
+}
+
 // solveCoupled returns the solution x of the updated matrix times x = b. It updates the inverse row by row
 // (Sherman and Morrison), up to the last row that acts in a copy.
 func (s *System) solveCoupled(k kinematics, f factor, u update, b []algebra.Num) []algebra.Num {
 	g, batch := sizeOf(b)
-	u.Z, u.C, u.Kinematics, u.Factor = ZerosLike(u.U), ZerosLike(u.D), k, f
+	nv, rows := s.model.Sizes.NV, u.D.Shape().Dimensions[0]
+	if missing := (together - rows%together) % together; missing > 0 {
+		none := func(x *Node) *Node { return ZerosLike(Slice(x, AxisRange(0, missing))) }
+		u.U, u.D = Concatenate([]*Node{u.U, none(u.U)}, 0), Concatenate([]*Node{u.D, none(u.D)}, 0)
+		rows += missing
+	}
 	number := Iota(g, shapes.Make(dtypes.Int32, u.D.Shape().Dimensions...), 0)
-	last := ReduceAllMax(Where(GreaterThan(u.D, ZerosLike(u.D)), AddScalar(number, 1), ZerosLike(number)))
-	u = xla.Repeat(last, u, func(i *Node, u update) update {
-		row := xla.Row(u.U, i)
-		z := s.stack(i.Graph(), batch, s.solve(u.Kinematics, u.Factor, s.unstack(row)))
-		z = xla.Store(Sub(z, weighted(u.Z, Mul(u.C, times(u.Z, row)))))
-		d := xla.Row(u.D, i)
-		dot := times(InsertAxes(row, 0), z)
-		u.C = xla.SetRow(u.C, i, Div(d, AddScalar(Mul(d, Reshape(dot, batch)), 1)))
-		u.Z = xla.SetRow(u.Z, i, z)
-		return u
-	})
-	right := s.stack(g, batch, b)
-	x := s.stack(g, batch, s.solve(k, f, b))
-	return s.unstack(xla.Store(Sub(x, weighted(u.Z, Mul(u.C, times(u.Z, right))))))
+	last := ReduceAllMax(Where(GreaterThan(u.D, ZerosLike(u.D)), AddScalar(number, together), ZerosLike(number)))
+	c := coupled{U: xla.Store(Transpose(Reshape(u.U, rows/together, together, nv, batch), 1, 2)),
+		D: Reshape(u.D, rows/together, together, batch), Right: Reshape(s.stack(g, batch, b), nv, 1, batch)}
+	c.Z, c.C, c.X = ZerosLike(c.U), ZerosLike(c.D), ZerosLike(c.Right)
+	wide := func(x *Node) *Node { // a copy for each lane
+		n := x.Shape().Size() / batch
+		return Reshape(xla.Store(BroadcastToDims(Reshape(x, n, 1, batch), n, lanes, batch)), -1)
+	}
+	c.Kinematics.Axis, c.Factor = xla.Map(k.Axis, wide), xla.Map(f, wide)
+	// At least once, for the right side.
+	blocks := Max(Div(last, ConstAs(last, int32(together))), ConstAs(last, int32(1)))
+	x := xla.Repeat(blocks, c, s.solveBlock).X
+	return s.unstack(xla.Store(Reshape(x, nv, batch)))
+}
+
+// solveBlock updates the inverse by the next rows, and the solution.
+func (s *System) solveBlock(i *Node, c coupled) coupled {
+	g, nv, batch := i.Graph(), c.Right.Shape().Dimensions[0], c.Right.Shape().Dimensions[2]
+	own := xla.Store(Concatenate([]*Node{c.Right, xla.Row(c.U, i)}, 1))
+	solved := s.solve(c.Kinematics, c.Factor, s.unstack(Reshape(own, nv, lanes*batch)))
+	z := Reshape(s.stack(g, lanes*batch, solved), nv, lanes, batch)
+	lane := func(x *Node, j int) *Node { return Slice(x, AxisRange(), AxisElem(j)) }
+	first := BroadcastToShape(Equal(i, Const(g, int32(0))), c.X.Shape())
+	z = xla.Store(Concatenate([]*Node{Where(first, lane(z, 0), c.X), Slice(z, AxisRange(), AxisRange(1))}, 1))
+
+	type previous struct{ Z, C, Own, Next *Node }
+	z = xla.Repeat(i, previous{c.Z, c.C, own, z}, func(k *Node, p previous) previous {
+		zs, cs := xla.Row(p.Z, k), xla.Row(p.C, k)
+		for j := range together {
+			by := lane(zs, j)
+			p.Next = without(p.Next, by, Mul(along(by, p.Own), Reshape(Slice(cs, AxisElem(j)), 1, 1, batch)), 0)
+		}
+		return p
+	}).Next
+	var all []*Node
+	d := Reshape(xla.Row(c.D, i), 1, together, batch)
+	for j := range together {
+		by := xla.Store(lane(z, 1+j))
+		shares := along(by, own)
+		weight := Div(lane(d, j), AddScalar(Mul(lane(d, j), lane(shares, 1+j)), 1))
+		all = append(all, weight)
+		// The right side, and the rows to come.
+		done := make([]int, j+1)
+		for l := range done {
+			done[l] = 1 + l
+		}
+		z = without(z, by, Mul(shares, weight), done...)
+	}
+	c.X = lane(z, 0)
+	c.Z = xla.SetRow(c.Z, i, Slice(z, AxisRange(), AxisRange(1)))
+	c.C = xla.SetRow(c.C, i, Reshape(Concatenate(all, 1), together, batch))
+	return c
+}
+
+// along returns the products of a vector [nv, 1, B] with the lanes of x, [1, lanes, B].
+func along(by, x *Node) *Node {
+	return xla.Store(algebra.SumRows(Mul(BroadcastToShape(by, x.Shape()), x)))
+}
+
+// without subtracts shares [1, lanes, B] of a vector [nv, 1, B] from the lanes of x but some.
+func without(x, by, shares *Node, but ...int) *Node {
+	mask := make([][]float32, lanes)
+	for i := range mask {
+		mask[i] = []float32{1 - float32(number(slices.Contains(but, i)))}
+	}
+	shares = Mul(shares, BroadcastToShape(Const(x.Graph(), [][][]float32{mask}), shares.Shape()))
+	return xla.Store(Sub(x, Mul(BroadcastToShape(by, x.Shape()), BroadcastToShape(shares, x.Shape()))))
 }
