@@ -166,9 +166,9 @@ bench: check compile plugin ## measure speed (BENCH=Rollout BENCH_ARGS="-env ant
 	@go test ./bench -run '^$$' -bench '$(or $(BENCH),.)' -timeout 0 $(BENCH_ARGS)
 
 # Stages compared with JAX or MuJoCo; each needs the Python environment of its peer.
-STAGES ?= generation rollout updates insertion adaptation simulator evolution workers
+STAGES ?= generation rollout updates insertion adaptation simulator evolution workers robots policies
 PEERS := $(if $(filter generation updates insertion,$(STAGES)),jax) $(if $(filter rollout adaptation,$(STAGES)),brax) \
-	$(if $(filter simulator evolution workers,$(STAGES)),mujoco)
+	$(if $(filter simulator evolution workers robots policies,$(STAGES)),mujoco)
 
 .PHONY: bench-peer
 bench-peer: check compile plugin $(PEERS:%=.tools/peer-%/.stamp) ## compare speed and memory with the same work in JAX and MuJoCo (STAGES=rollout for one stage, BENCH_ARGS=--record to update docs/performance.md)

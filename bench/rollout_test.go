@@ -39,8 +39,14 @@ func environment(name string) envs.Env {
 	if !slices.Contains([]string{".xml", ".json", ".txt"}, filepath.Ext(name)) {
 		return must.Get(envs.Make(name))
 	}
-	system, _, err := envs.ReadSystem(context.Background(), name, mujoco.Options{IgnorePairs: true})
-	must.Do(err)
+	var system envs.System
+	if filepath.Ext(name) == ".txt" {
+		brax, _, err := envs.ReadSystem(context.Background(), name, mujoco.Options{})
+		must.Do(err)
+		system = brax
+	} else {
+		system = robot(name)
+	}
 	bodies := system.BodyNames()
 	env := &envs.Rigid{System: system, Noise: 0.1,
 		Settings: envs.Spec{Name: name, Observations: 2 * len(system.DefaultAngles()), Actions: system.Actions(), Length: 250,

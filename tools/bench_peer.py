@@ -11,6 +11,8 @@ Stages, in this order:
   simulator   the work of a rollout in MuJoCo, with other physics; tools/peer/mujoco_rollout.py
   evolution   MAP-Elites on a walker, by pyribs with MuJoCo; tools/peer/mujoco_map_elites.py
   workers     the same with a number of threads
+  robots      the physics of a robot alone, by the same equations in MuJoCo; tools/peer/mujoco_robots.py
+  policies    the same with a policy in each copy
 
 A peer has variants, such as the population as a whole, and may run slices of it. Its best slice is searched
 once per line; then every round runs qdnb, the peer's variants and its best slices. Machines drift: a ratio
@@ -60,6 +62,22 @@ class Stage:
     size: tuple[str, ...] = ("batch", "steps")
     unit: str = "env steps/s"
 
+
+# By case of the stages robots and policies: the compiled model, control steps of a second, physics steps of one, and
+# the geoms that alone touch the floor.
+ROBOTS = {
+    "go1-feet": ("envs/robots/go1.json", 50, 5, "FR,FL,RR,RL"),
+    **{
+        name: (f"envs/robots/gymnasium/{name}.json", steps, substeps, "")
+        for name, steps, substeps in (
+            ("ant", 20, 5),
+            ("half_cheetah", 20, 5),
+            ("hopper", 125, 4),
+            ("walker2d", 125, 4),
+            ("humanoid", 67, 5),
+        )
+    },
+}
 
 STAGES = {
     "generation": Stage(
@@ -167,6 +185,29 @@ STAGES = {
         peer_seconds={"running": "median_s"},
         variants={"slices of 8": "--chunk 8"},
         environment={"QDNB_WORKERS": "{n}"},
+    ),
+    "robots": Stage(
+        title="the physics of 512 copies for a second, random starts and gaits, solved to convergence; "
+        "best of 5 runs, the peer's only one",
+        cases=tuple(ROBOTS),
+        ours="Robot 5x -env {model} -steps {steps} -substeps {substeps} -touch={touch}",
+        ours_seconds={"running": "best-s"},
+        venv="peer-mujoco",
+        peer="mujoco_robots.py {model} --steps {steps} --substeps {substeps} --touch={touch}",
+        peer_seconds={"running": "best_s"},
+        variants={"mujoco.rollout": "--simulator rollout", "mjbatch": "--simulator mjbatch"},
+        unit="control steps/s",
+    ),
+    "policies": Stage(
+        title="the same with 256 policies of 2 x 256 units, the peer's in NumPy",
+        cases=tuple(ROBOTS),
+        ours="Rollout 3x -env {model} -steps {steps} -substeps {substeps} -touch={touch}",
+        ours_seconds={"running": "best-s"},
+        venv="peer-mujoco",
+        peer="mujoco_robots.py {model} --steps {steps} --substeps {substeps} --touch={touch} --batch 256 --hidden 256",
+        peer_seconds={"running": "best_s"},
+        variants={"mjbatch, policies in NumPy": "--simulator mjbatch --chunk 16"},
+        unit="control steps/s",
     ),
 }
 
@@ -293,8 +334,15 @@ class Bench:
 
 
 def fill(text: str, case: str) -> str:
-    """Replaces {case}, and {n} by the number that a case begins with."""
-    return text.replace("{case}", case).replace("{n}", case.split()[0])
+    """Replaces {case}, {n} by the number that a case begins with, and what ROBOTS has of a robot."""
+    words = {"case": case, "n": case.split()[0]}
+    if case in ROBOTS:
+        model, *others = ROBOTS[case]
+        words["model"] = os.path.join(os.path.dirname(TOOLS), model)
+        words |= zip(("steps", "substeps", "touch"), map(str, others))
+    for name, word in words.items():
+        text = text.replace(f"{{{name}}}", word)
+    return text
 
 
 def print_row(
