@@ -71,7 +71,7 @@ func BenchmarkAdaptation(b *testing.B) {
 	if *values < 1 || *values > len(multipliers) || *policies < 1 || *episodes < 1 {
 		b.Fatalf("-values must be between 1 and %d, not %d; -policies and -episodes 1 or more", len(multipliers), *values)
 	}
-	live := must.Get(envs.NewPerturbable(must.Get(envs.Make(*env))))
+	live := must.Get(envs.Adjust(must.Get(envs.Make(*env))))
 	task := scoring.NewTask(live, []int{256, 256}, *steps)
 	population := randomPolicies(task, *policies)
 	defer population.Free()
@@ -79,8 +79,7 @@ func BenchmarkAdaptation(b *testing.B) {
 	defer evaluator.Free()
 	first, fastest := best(b, func() {
 		for _, value := range multipliers[:*values] {
-			conditions := must.Get(envs.GravityMultiplier.Apply(live.Nominal(), value))
-			must.Get(evaluator.Evaluate(population, 1, &conditions))
+			must.Get(evaluator.Evaluate(population, 1, envs.Conditions{envs.GravityMultiplier: value}))
 		}
 	})
 	size := *policies * *episodes

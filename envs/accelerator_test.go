@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
@@ -39,7 +40,7 @@ func TestLoopFormsAgree(t *testing.T) {
 	own, as := xlatest.As(t, backend.CUDA)
 	rollout := func(p *xla.Platform, name string, automatic bool) (fitness, descriptor []float32) {
 		env := must.Get(envs.Make(name))
-		if live, err := envs.NewPerturbable(env); err == nil && !automatic {
+		if live, err := envs.Adjust(env); err == nil && !automatic {
 			env = live
 		}
 		if automatic {
@@ -133,7 +134,9 @@ func TestLoopFormsOfWrappersRestoreStates(t *testing.T) {
 			keys := random.KeyOf(in[0]).FoldInEach(graph.Const(in[0].Graph(), []int32{0, 1}))
 			s := envs.Reset(env, keys)
 			layout := envs.LoopLayoutOf(s, env)
-			return append(xla.Flatten(layout.Unpack(layout.Pack(s))), xla.Flatten(s)...)
+			return xla.Map(append(xla.Flatten(layout.Unpack(layout.Pack(s))), xla.Flatten(s)...), func(x *graph.Node) *graph.Node {
+				return graph.ConvertDType(x, dtypes.Float32)
+			})
 		}, xlatest.Tensor(random.SeedWords(7), 2))
 		n := len(out) / 2
 		if len(out) != 2*n {
@@ -150,9 +153,9 @@ func TestLoopFormsOfWrappersRestoreStates(t *testing.T) {
 	for _, task := range []envs.Env{envs.Pointmaze{}, limbed(1), limbed(2), limbed(3)} {
 		wrapped := map[string]envs.Env{"": task, "counted": counted{task}, "counted twice": counted{counted{task}}}
 		if robot, ok := task.(*envs.Rigid); ok {
-			wrapped["perturbable"] = must.Get(envs.NewPerturbable(robot))
-			drawn := must.Get(envs.WithConditions(robot, "drawn", envs.Conditions{Gravity: 2, Actuators: 0.25},
-				envs.Conditions{Gravity: 3, Actuators: 0.5}))
+			wrapped["adjustable"] = must.Get(envs.Adjust(robot))
+			drawn := must.Get(envs.WithVariations(robot, "drawn", envs.Vary(envs.GravityMultiplier, 2, 3),
+				envs.Vary(envs.ActuatorsMultiplier, 0.25, 0.5)))
 			wrapped["drawn"], wrapped["counted and drawn"] = drawn, counted{drawn}
 		}
 		for what, env := range wrapped {

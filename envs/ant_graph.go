@@ -68,7 +68,9 @@ func ant(task catalog.Task, model physics.Model, define func(*Rigid)) (Env, erro
 		env.Observe, env.Reward, env.Done = antObservation, antForward, antFalls(1)
 		define(env)
 		env.Settings.Zero = untouched(env)
-		env.Objectives = rewardAndCost(env.Reward, antCost)
+		if env.Target == nil { // the distance is the only objective
+			env.Objectives = rewardAndCost(env.Reward, antCost)
+		}
 	})
 }
 
@@ -117,6 +119,10 @@ func makeAntMaze(task catalog.Task, _ options) (Env, error) {
 		env.Describe = func(m StepView) *Node { return position(m, antTorso, limits) }
 		env.locate(antTorso, [2]float64{17.5, 17.5}, [2]float64{22.5, 22.5})
 		env.Done = antFalls(5)
-		env.Goal, env.Seeker = &target, antTorso
+		env.Target = &target
+		env.Reward = func(_, after StepView, _ *Node) *Node {
+			at, target := after.Frame(antTorso).Position, after.Target()
+			return Neg(Sqrt(Add(Square(Sub(at[0], target[0])), Square(Sub(at[1], target[1])))))
+		}
 	})
 }

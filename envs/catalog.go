@@ -25,12 +25,24 @@ const (
 	Outcome = catalog.Outcome
 )
 
-// The perturbations of the paper's adaptation experiments.
+// The quantities that can be changed; the first three are the paper's.
 const (
 	GravityMultiplier   = catalog.GravityMultiplier
 	ActuatorsMultiplier = catalog.ActuatorsMultiplier
 	TargetPosition      = catalog.TargetPosition
+	MassMultiplier      = catalog.MassMultiplier
+	CenterOffset        = catalog.CenterOffset
+	FrictionMultiplier  = catalog.FrictionMultiplier
+	GainMultiplier      = catalog.GainMultiplier
+	DampingMultiplier   = catalog.DampingMultiplier
+	ArmatureMultiplier  = catalog.ArmatureMultiplier
+	PushSpeed           = catalog.PushSpeed
+	TerrainMultiplier   = catalog.TerrainMultiplier
+	TerrainOffset       = catalog.TerrainOffset
 )
+
+// Perturbations lists all quantities that can be changed, sorted.
+func Perturbations() []Perturbation { return catalog.Perturbations() }
 
 // Axes names the array sizes of a task, for [xla.Compile].
 func Axes(s Spec) []xla.Axis {

@@ -29,13 +29,8 @@ func Described(env Env) Spec {
 
 // RigidOf returns the task of a robot inside of an environment; nil if there is none.
 func RigidOf(env Env) *Rigid {
-	switch inner := Inner(env).(type) {
-	case *Rigid:
-		return inner
-	case Perturbable:
-		return inner.Rigid
-	}
-	return nil
+	rigid, _ := Inner(env).(*Rigid)
+	return rigid
 }
 
 // Inputs describes what the actuators and thrusters take, in their order: what Drive makes of an action.

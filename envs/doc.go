@@ -9,6 +9,6 @@
 // envs/physics with functions for observation, reward, done and descriptor. A new task of a robot
 // is a Rigid with other functions ([WithDescriptor], [WithReward]), and one without physics a
 // [BlackBox]. Wrappers change a task:
-// [AutoReset] resets episodes automatically for learning from single transitions; [Perturbable]
-// makes gravity, actuators and the target part of the state for adaptation.
+// [AutoReset] resets episodes automatically for learning from single transitions. [WithVariations]
+// draws gravity, strengths, masses and other quantities for each episode, and [Adjust] lets adaptation set them.
 package envs

@@ -78,10 +78,6 @@ func (s State) valid(env Env) *Node {
 	}
 	of, limit, parts := zeroIfFinite, 0.0, s.PhysicsState
 	switch inner := Inner(env).(type) {
-	case Perturbable:
-		of, limit = Square, physics.MaxState*physics.MaxState
-		s.PhysicsState = parts[:len(parts)-1]
-		parts, _ = inner.recall(s)
 	case *Rigid:
 		of, limit = Square, physics.MaxState*physics.MaxState
 		parts, _ = inner.recall(s)

@@ -85,13 +85,13 @@ func ExampleWithDescriptor() {
 }
 
 // An ant whose gravity and one leg change from episode to episode.
-func ExampleWithConditions() {
+func ExampleWithVariations() {
 	ant, err := envs.Make("ant-uni")
 	if err != nil {
 		log.Fatal(err)
 	}
-	env, err := envs.WithConditions(ant, "ant-varied", envs.Conditions{Gravity: 0.5, Actuators: 0.2},
-		envs.Conditions{Gravity: 2, Actuators: 1})
+	env, err := envs.WithVariations(ant, "ant-varied", envs.Vary(envs.GravityMultiplier, 0.5, 2),
+		envs.Vary(envs.ActuatorsMultiplier, 0.2, 1))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -70,16 +70,12 @@ func (f format) step(s envs.State, action *Node) view {
 		return f.view(f.env.Step(s, action))
 	}
 	var contact algebra.Contact
-	witness := *f.rigid
+	witness := *f.env.(*envs.Rigid)
 	witness.Observe = func(m envs.StepView) *Node {
 		contact = m.Contact
 		return f.rigid.Observe(m)
 	}
-	env := envs.Env(&witness)
-	if _, perturbed := f.env.(envs.Perturbable); perturbed {
-		env = envs.Perturbable{Rigid: &witness}
-	}
-	v := f.view(env.Step(s, action))
+	v := f.view(witness.Step(s, action))
 	v.contact = contact
 	return v
 }
@@ -227,20 +223,21 @@ func outcome(spec envs.Spec, reward, desc tolerance) []output {
 // perturb puts the environment of a format under the conditions of a file. what is their name in the
 // file's name; the array parameter has the value.
 func (f *format) perturb(what string, stored *goldenFile) {
-	live := must.Get(envs.NewPerturbable(f.env))
+	live := must.Get(envs.Adjust(f.env))
 	parameter, _ := stored.get(column{name: "parameter", dims: []int{1}})
-	conditions := live.Nominal()
+	conditions := envs.Conditions{}
 	switch k := float64(parameter[0]); what {
 	case "gravity":
-		conditions.Gravity = k
+		conditions[envs.GravityMultiplier] = []float64{k}
 	case "actuator":
-		conditions.Actuators = k
+		conditions[envs.ActuatorsMultiplier] = []float64{k}
 	case "target": // of the paper, by its number
-		conditions.Target = catalog.Targets()[int(k)]
+		at := catalog.Targets()[int(k)]
 		where, _ := stored.get(column{name: "target", dims: []int{3}})
-		if x, y := float64(where[0]), float64(where[1]); math.Hypot(x-conditions.Target[0], y-conditions.Target[1]) > 1e-5 {
-			stored.Fatalf("%s: target %g is at (%g, %g), not %v", stored.path, k, x, y, conditions.Target)
+		if x, y := float64(where[0]), float64(where[1]); math.Hypot(x-at[0], y-at[1]) > 1e-5 {
+			stored.Fatalf("%s: target %g is at (%g, %g), not %v", stored.path, k, x, y, at)
 		}
+		conditions[envs.TargetPosition] = at[:]
 		f.state[0].ignore = 3 // the target, the last body, stays at its nominal position
 	default:
 		stored.Fatalf("%s: unknown perturbation %s", stored.path, what)

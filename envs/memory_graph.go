@@ -88,18 +88,29 @@ type remembered struct {
 	Delay     *Node      // of the episode, int32 [B]; nil: the same in all
 	Actions   *Node      // the newest actions, the newest first, [n * actions, B]; nil without Latency
 	Variables []*Node
+	Pushes    []*Node // the step of the next one, int32 [B] each
+	// Conditions are the values of [Rigid.Vary], [Width, B]; nil without.
+	Conditions *Node
 }
 
-// remembers reports whether a task has a memory.
-func (r *Rigid) remembers() bool { return len(r.Memory) > 0 || r.Latency[1] > 0 || r.Stochastic }
+// remembers reports whether a task has a memory, with a key and a time.
+func (r *Rigid) remembers() bool {
+	drawn := len(r.Vary) > 0 && !r.Adjustable()
+	return len(r.Memory) > 0 || r.Latency[1] > 0 || r.Stochastic || drawn || r.varies(PushSpeed)
+}
 
 // recall splits a physics state into that of the system and the memory.
 func (r *Rigid) recall(s State) (system []*Node, k remembered) {
-	if !r.remembers() {
-		return s.PhysicsState, k
-	}
 	one := s.Reward // a placeholder, which Unflatten replaces
-	k = remembered{Keys: random.Key{Hi: one, Lo: one}, Steps: one, Variables: slices.Repeat([]*Node{one}, len(r.Memory))}
+	if r.remembers() {
+		k = remembered{Keys: random.Key{Hi: one, Lo: one}, Steps: one, Variables: slices.Repeat([]*Node{one}, len(r.Memory))}
+	}
+	for _, v := range r.Vary {
+		k.Conditions = one
+		if v.Quantity == PushSpeed {
+			k.Pushes = append(k.Pushes, one)
+		}
+	}
 	if r.Latency[1] > 0 {
 		k.Actions = one
 	}
@@ -121,12 +132,13 @@ const (
 	streamReward
 	streamDone
 	streamDescribe
-	streamObjectives
+	streamPush
 	streamVariables // and the next ones
 )
 
-// remember draws the memory at the start of an episode in a state of the system.
+// remember draws the memory at the start of an episode in a state of the system, but for the conditions.
 func (r *Rigid) remember(keys random.Key, m StepView) (k remembered) {
+	k.Conditions = m.memory.Conditions
 	if !r.remembers() {
 		return k
 	}
@@ -137,6 +149,11 @@ func (r *Rigid) remember(keys random.Key, m StepView) (k remembered) {
 		k.Actions = Zeros(g, shapes.Make(dtypes.Float32, high*r.Spec().Actions, b))
 		if low < high {
 			k.Delay = ConvertDType(keys.FoldIn(streamDelay).Uniform(float64(low), float64(high+1), b), dtypes.Int32)
+		}
+	}
+	for _, v := range r.Vary {
+		if v.Quantity == PushSpeed {
+			k.Pushes = append(k.Pushes, r.untilPush(m.on(streamPush), v))
 		}
 	}
 	for i, v := range r.Memory {

@@ -24,7 +24,7 @@ func TestObjectivesSumToTheFitness(t *testing.T) {
 			t.Parallel()
 			env := environment(t, name)
 			tasks := []envs.Env{env, envs.AutoReset(env, 3)}
-			if live, err := envs.NewPerturbable(env); err == nil {
+			if live, err := envs.Adjust(env); err == nil {
 				tasks = append(tasks, live)
 			}
 			spec := env.Spec()

@@ -9,7 +9,7 @@ import (
 )
 
 // Option changes an environment that [Make] builds: the start of episodes, or the clipping of
-// positions. Gravity, actuators and targets are conditions of a [Perturbable] task.
+// positions. [WithVariations] changes gravity, actuators and targets.
 type Option func(*options)
 
 type options struct {

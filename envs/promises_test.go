@@ -142,10 +142,10 @@ func TestPromisesOfMuJoCo(t *testing.T) {
 		want(&wrong)
 		errtest.Want(t, envs.Validate(&wrong), change)
 	}
-	lighter := must.Get(envs.NewPerturbable(&robot))
+	lighter := must.Get(envs.Adjust(&robot))
 	rows := xlatest.Run(t, xlatest.Best(t), func(in []*Node) (rows []*Node) {
 		keys := random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 4), 0))
-		for _, c := range []envs.Conditions{{Gravity: 1, Actuators: 1}, {Gravity: 0, Actuators: 1}, {Gravity: 1}} {
+		for _, c := range []envs.Conditions{nil, {envs.GravityMultiplier: {0}}, {envs.ActuatorsMultiplier: {0}}} {
 			s := lighter.Under(lighter.Reset(keys), Const(in[0].Graph(), must.Get(lighter.Values(c))))
 			s = lighter.Step(s, Ones(in[0].Graph(), shapes.Make(dtypes.Float32, 4, 3)))
 			frame := system.Frame(algebra.State{Parts: s.PhysicsState}, "torso")

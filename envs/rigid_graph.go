@@ -48,11 +48,10 @@ type Rigid struct {
 	Observe func(m StepView) *Node
 	// Senses names what is observed; see [StepView.Sense]. They describe the observation in the Spec, too.
 	Senses []string
-	// Reward returns the reward [B] of a step under action [actions, B]. It is not used if Goal is
-	// set.
+	// Reward returns the reward [B] of a step under action [actions, B].
 	Reward func(before, after StepView, action *Node) *Node
 	// Objectives returns the parts of the reward, [objectives, B]; nil if the task has one
-	// objective. It is not used if Goal is set: the distance is the only objective.
+	// objective.
 	Objectives func(before, after StepView, action *Node) *Node
 	// Done returns booleans [B]; nil means never.
 	Done func(m StepView) *Node
@@ -61,12 +60,12 @@ type Rigid struct {
 	// Drive maps an action to the inputs of the actuators, [actions, B] both; nil is that of the System.
 	Drive func(action *Node) *Node
 
-	// Leg lists the joints whose actuators [Perturbable] weakens together.
+	// Vary lists what is drawn for each episode, or set: domain randomisation, and adaptation.
+	Vary []Variation
+	// Leg lists the joints whose actuators [ActuatorsMultiplier] weakens together; nil: all.
 	Leg []string
-	// Goal is a target x, y in m: the reward is minus the distance of Seeker to it. If it is nil,
-	// Reward is used.
-	Goal   *[2]float64
-	Seeker string // the body whose distance to Goal counts
+	// Target is a point x, y in m that functions refer to by [StepView.Target]; nil: none.
+	Target *[2]float64
 
 	robot *StoredRobot // see [Robot]
 	moved func(state algebra.State, input *Node) algebra.State
@@ -101,6 +100,7 @@ type StepView struct {
 	Action  *Node // of the control step, [actions, B]; nil in the state before an episode's first step
 
 	task   *Rigid
+	under  conditions
 	input  *Node // what the actuators were told; nil before the first step
 	memory remembered
 	keys   random.Key // of the episode; none without memory
@@ -149,7 +149,7 @@ func WithReward(env Env, name string, offset float64,
 	reward func(before, after StepView, action *Node) *Node) (*Rigid, error) {
 	return with(env, name, func(r *Rigid) {
 		r.Settings.Offset, r.Settings.Objectives = offset, nil
-		r.Reward, r.Objectives, r.Goal = reward, nil, nil
+		r.Reward, r.Objectives = reward, nil
 	})
 }
 
@@ -188,6 +188,11 @@ func (r *Rigid) Spec() Spec {
 // Validate returns an error if the constants of an environment are not valid, or parts of a [Rigid]
 // are missing or do not fit its system.
 func Validate(env Env) error {
+	if r, ok := Inner(env).(*Rigid); ok && r.System != nil && r.Observe == nil {
+		if _, err := r.sensed(); err != nil {
+			return fmt.Errorf("%s: its Senses: %w", r.Settings.Name, err)
+		}
+	}
 	if err := env.Spec().Validate(); err != nil {
 		return err
 	}
@@ -210,12 +215,8 @@ func Validate(env Env) error {
 		wrong = r.checkMemory()
 	case r.Observe == nil && len(r.Senses) == 0:
 		wrong = "it has no function Observe, and no Senses"
-	case r.Observe == nil && r.checkSenses() != "":
-		wrong = r.checkSenses()
-	case r.Reward == nil && r.Goal == nil:
-		wrong = "it has neither a function Reward nor a Goal"
-	case r.Goal != nil && !slices.Contains(r.System.BodyNames(), r.Seeker):
-		wrong = "its Seeker: " + names.Unknown("body", r.Seeker, r.System.BodyNames()).Error()
+	case r.Reward == nil:
+		wrong = "it has no function Reward"
 	case r.Describe == nil && r.Spec().Descriptor.Kind != None:
 		wrong = "its Spec has a descriptor, but it has no function Describe"
 	default:
@@ -225,6 +226,7 @@ func Validate(env Env) error {
 				wrong = "its Leg: " + names.Unknown("joint with an actuator", joint, driven).Error()
 			}
 		}
+		wrong = cmp.Or(wrong, r.checkVary())
 	}
 	if wrong != "" {
 		return fmt.Errorf("%s: %s", env.Spec().Name, wrong)
@@ -283,16 +285,26 @@ func (r *Rigid) Reset(keys random.Key) State {
 		noisy := Add(draw(0), InsertAxes(Const(keys.Hi.Graph(), angles), 0))
 		state = r.System.Pose(Transpose(noisy, 0, 1), Transpose(draw(1), 0, 1))
 	}
-	if robot, ok := r.System.(*mujoco.System); ok && r.Grounded {
-		state = robot.Land(state)
-	}
 	return r.Begin(keys, state)
 }
 
-// Begin starts episodes in states of the system. What the task remembers is drawn from keys, one for each copy; a
-// task without memory needs none.
+// land puts a state on the ground.
+func (r *Rigid) land(state algebra.State) algebra.State {
+	if robot, ok := r.System.(*mujoco.System); ok && r.Grounded {
+		return robot.Land(state)
+	}
+	return state
+}
+
+// Begin starts episodes in states of the system. What the task remembers and varies is drawn from keys, one for
+// each copy; a task without memory needs none.
 func (r *Rigid) Begin(keys random.Key, state algebra.State) State {
-	m := r.view(state, remembered{})
+	var k remembered
+	if len(r.Vary) > 0 {
+		k.Conditions = r.drawConditions(keys, Reshape(Slice(state.Parts[0], AxisElem(0)), -1))
+	}
+	m := r.view(state, k)
+	m.State = r.land(m.State)
 	m.Contact = r.System.Contact(state)
 	m.memory = r.remember(keys, m)
 	m.keys = m.memory.Keys
@@ -309,7 +321,10 @@ func (r *Rigid) View(s State) StepView {
 
 // view returns the view of a state with its memory.
 func (r *Rigid) view(state algebra.State, k remembered) StepView {
-	return StepView{System: r.System, State: state, task: r, memory: k, keys: k.Keys, draws: new(int)}
+	m := StepView{System: r.System, State: state, task: r, memory: k, keys: k.Keys, draws: new(int)}
+	m.under = r.condition(k.Conditions)
+	m.State.Under = m.under.Conditions
+	return m
 }
 
 func (r *Rigid) state(m StepView, reward, done *Node) State {
@@ -329,8 +344,8 @@ func (r *Rigid) state(m StepView, reward, done *Node) State {
 	}
 	s := State{PhysicsState: m.State.Parts, Reward: reward, Done: done,
 		Observation: byCopy(observe, "observations", observe(m.on(streamObserve)), spec.Observations)}
-	if r.remembers() {
-		s.PhysicsState = slices.Concat(s.PhysicsState, xla.Flatten(m.memory))
+	if kept := xla.Flatten(m.memory); len(kept) > 0 {
+		s.PhysicsState = slices.Concat(s.PhysicsState, kept)
 	}
 	if r.Describe != nil {
 		s.Descriptor = byCopy(r.Describe, "descriptors", r.Describe(m.on(streamDescribe)), len(spec.Descriptor.Lower))
@@ -339,20 +354,21 @@ func (r *Rigid) state(m StepView, reward, done *Node) State {
 }
 
 // Step implements [Env].
-func (r *Rigid) Step(s State, action *Node) State { return r.step(s, action, condition{}) }
-
-// step is Step under conditions.
-func (r *Rigid) step(s State, action *Node, under condition) State {
+func (r *Rigid) Step(s State, action *Node) State {
 	action = Transpose(action, 0, 1)
 	before := r.View(s)
-	k, late := r.delayed(before.memory, action)
-	input, strengths := under.weakened(r.System, r.Leg, r.drive(late))
+	start, k := r.pushed(before)
+	k, late := r.delayed(k, action)
+	input := r.drive(late)
+	if start.Under.Strength == nil {
+		input = r.weaken(before.under.weakened, input)
+	}
 	var state algebra.State
 	var contact algebra.Contact
 	if r.moved != nil {
-		state = r.moved(before.State, input)
+		state = r.moved(start, input)
 	} else {
-		state, contact = r.System.StepUnder(before.State, input, under.gravity, strengths)
+		state, contact = r.System.StepUnder(start, input)
 	}
 	if r.remembers() {
 		k.Steps = AddScalar(k.Steps, int32(1))
@@ -365,10 +381,12 @@ func (r *Rigid) step(s State, action *Node, under condition) State {
 		done = ConvertDType(r.Done(after.on(streamDone)), dtypes.Float32)
 		xla.CheckShape(r.Done, "", "ends", done, dtypes.Float32, s.Reward.Shape().Dimensions...)
 	}
-	next := r.state(after, r.reward(before, after.on(streamReward), action, under), done)
+	reward := r.Reward(before, after.on(streamReward), action)
+	xla.CheckShape(r.Reward, "", "rewards", reward, dtypes.Float32, s.Reward.Shape().Dimensions...)
+	next := r.state(after, reward, done)
 	switch {
 	case s.Objectives == nil:
-	case r.Objectives == nil || r.Goal != nil:
+	case r.Objectives == nil:
 		next.Objectives = InsertAxes(next.Reward, -1)
 	default:
 		next.Objectives = Transpose(r.Objectives(before, after.on(streamReward), action), 0, 1)
@@ -400,23 +418,6 @@ func AroundPose(system System, scale float64) func(action *Node) *Node {
 		center := BroadcastToShape(Const(action.Graph(), home), action.Shape())
 		return Add(MulScalar(ClipScalar(action, -1, 1), scale), center)
 	}
-}
-
-// reward is the reward of a step, [B].
-func (r *Rigid) reward(before, after StepView, action *Node, under condition) *Node {
-	if r.Goal == nil {
-		reward := r.Reward(before, after, action)
-		b := after.State.Parts[0].Shape().Dimensions[1]
-		xla.CheckShape(r.Reward, "", "rewards", reward, dtypes.Float32, b)
-		return reward
-	}
-	target := under.target
-	if target == nil {
-		like := after.State.Parts[0]
-		target = []*Node{ConstAs(like, r.Goal[0]), ConstAs(like, r.Goal[1])}
-	}
-	at := after.Frame(r.Seeker).Position
-	return Neg(Sqrt(Add(Square(Sub(at[0], target[0])), Square(Sub(at[1], target[1])))))
 }
 
 // rewardAndCost returns the objectives of a reward that includes a cost: the rest of it, and minus the

@@ -178,10 +178,6 @@ func LoopLayoutOf(s State, env Env) LoopLayout {
 		if brax, ok := env.System.(*physics.System); ok {
 			return LoopLayout{rows: brax.SplitRows(s.Reward.Graph())}
 		}
-	case Perturbable:
-		return LoopLayoutOf(s, env.Rigid)
-	case Randomised:
-		return LoopLayoutOf(s, env.Rigid)
 	case Episodes: // the state has the task's parts twice
 		s.PhysicsState = env.read(s).PhysicsState
 		parts := make([][]int, len(s.PhysicsState))

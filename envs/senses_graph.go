@@ -142,14 +142,6 @@ func (r *Rigid) sense(name string) (s sense, of string, err error) {
 	return s, of, nil
 }
 
-// checkSenses returns what is wrong with the Senses, or "".
-func (r *Rigid) checkSenses() string {
-	if _, err := r.sensed(); err != nil {
-		return "its Senses: " + err.Error()
-	}
-	return ""
-}
-
 // sensed describes the numbers of the Senses.
 func (r *Rigid) sensed() (all []Component, err error) {
 	for _, name := range r.Senses {

@@ -39,9 +39,9 @@ type System interface {
 	Places(angles ...float64) ([]algebra.Place, error)
 	// Pose makes a state from joint angles and their velocities, [angles, B] each, rad and rad/s.
 	Pose(angles, velocities *Node) algebra.State
-	// StepUnder advances a state by a control step under what the actuators are told, [Actions, B]. Gravity
-	// is multiplied by gravity [B], the forces of actuators by strengths [Actions, B]; nil means 1.
-	StepUnder(state algebra.State, input, gravity, strengths *Node) (algebra.State, algebra.Contact)
+	// StepUnder advances a state by a control step under what the actuators are told, [Actions, B], and under the
+	// conditions of the state.
+	StepUnder(state algebra.State, input *Node) (algebra.State, algebra.Contact)
 
 	// Contact returns the contacts of a state that no step led to.
 	Contact(state algebra.State) algebra.Contact

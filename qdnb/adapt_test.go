@@ -61,7 +61,7 @@ func TestAdapt(t *testing.T) {
 		}
 		for i, k := range []float64{0.5, 1, 3} {
 			evaluated := PlaySpec{Episodes: 6, Seed: 4, Backend: backend,
-				Conditions: &envs.Conditions{Gravity: k, Actuators: 1}}
+				Conditions: envs.Conditions{envs.GravityMultiplier: {k}}}
 			if k == 1 {
 				evaluated.Conditions = nil
 			}

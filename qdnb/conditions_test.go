@@ -44,8 +44,7 @@ func lever() *envs.Rigid {
 func TestTrainingUnderConditions(t *testing.T) {
 	root, plain := t.TempDir(), lever()
 	strong := func(gravity float64) envs.Env {
-		c := envs.Conditions{Gravity: gravity, Actuators: 1}
-		return must.Get(envs.WithConditions(plain, "strong", c, c))
+		return must.Get(envs.WithVariations(plain, "strong", envs.Vary(envs.GravityMultiplier, gravity, gravity)))
 	}
 	spec := func(env envs.Env) Spec {
 		return Spec{Algorithm: "map-elites", Environment: env, Runs: root, Backend: "go", Quiet: true,

@@ -118,7 +118,7 @@ func TestArchivedStatesThatAreUnknown(t *testing.T) {
 		}
 	}
 	fails("choose at most 16", PlaySpec{Cells: slices.Repeat(r.Filled()[:1], 17)})
-	fails("mutually exclusive", PlaySpec{Conditions: &envs.Conditions{Gravity: 1}})
+	fails("mutually exclusive", PlaySpec{Conditions: envs.Conditions{envs.GravityMultiplier: {1}}})
 	r.Origins = nil
 	nb.Check(r.Write(filepath.Join(run.Dir, "repertoire.npz")))
 	fails("did not store", PlaySpec{})
@@ -193,13 +193,13 @@ func TestFilmOfARobot(t *testing.T) {
 	}
 	one := nb.Must(films(skills, PlaySpec{Skills: []int{2}, Seed: 1, Episodes: 1}))[0]
 	light := nb.Must(films(skills, PlaySpec{Skills: []int{2}, Seed: 1, Episodes: 1,
-		Conditions: &envs.Conditions{Gravity: 0.25, Actuators: 0}}))[0]
+		Conditions: envs.Conditions{envs.GravityMultiplier: {0.25}, envs.ActuatorsMultiplier: {0}}}))[0]
 	last := len(one.Frames) - 1
 	if one.Frames[last][0] != all[2].Frames[last][0] || one.Frames[0][0] != light.Frames[0][0] ||
 		one.Frames[last][0] == light.Frames[last][0] {
 		t.Error("films of a skill are not reproducible, or do not depend on the conditions")
 	}
-	if want := "gravity multiplier 0.25, actuator strength multiplier 0"; !strings.HasSuffix(
+	if want := "actuator strength multiplier 0, gravity multiplier 0.25"; !strings.HasSuffix(
 		light.Subtitle, want) {
 		t.Errorf("%q does not name its conditions", light.Subtitle)
 	}

@@ -228,8 +228,8 @@ func settingEntries() (list []entry) {
 		list = append(list, entry{s.algorithm + "," + s.setting + " " + spec.Env, spec})
 	}
 	spec := qdnb.Smallest("pga-map-elites", "")
-	spec.Env, spec.Environment = "", must.Get(envs.WithConditions(qdnb.Lever(), "windy",
-		envs.Conditions{Gravity: 0.5, Actuators: 1}, envs.Conditions{Gravity: 2, Actuators: 1}))
+	spec.Env, spec.Environment = "", must.Get(envs.WithVariations(qdnb.Lever(), "windy",
+		envs.Vary(envs.GravityMultiplier, 0.5, 2), envs.Vary(envs.ActuatorsMultiplier, 1, 1)))
 	return append(list, entry{"pga-map-elites,conditions lever", spec})
 }
 

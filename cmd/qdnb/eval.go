@@ -202,7 +202,7 @@ func (c *evalCmd) correct(run *runs.Run, found *qdnb.Recording, out *evaluation)
 
 // environment returns the environment to evaluate in and its conditions; nil means the run's own
 // environment or unchanged conditions.
-func (c *evalCmd) environment(run *runs.Run) (envs.Env, *envs.Conditions, error) {
+func (c *evalCmd) environment(run *runs.Run) (envs.Env, envs.Conditions, error) {
 	changed := c.Gravity != nil || c.Actuators != nil || c.Goal != nil
 	if c.Env == "" && !changed {
 		return nil, nil, nil
@@ -216,20 +216,20 @@ func (c *evalCmd) environment(run *runs.Run) (envs.Env, *envs.Conditions, error)
 	if err != nil || !changed {
 		return env, nil, err
 	}
-	live, err := envs.NewPerturbable(env)
+	live, err := envs.Adjust(env)
 	if err != nil {
 		return nil, nil, err
 	}
-	conditions := live.Nominal()
+	conditions := envs.Conditions{}
 	if c.Gravity != nil {
-		conditions.Gravity = *c.Gravity
+		conditions[envs.GravityMultiplier] = []float64{*c.Gravity}
 	}
 	if c.Actuators != nil {
-		conditions.Actuators = *c.Actuators
+		conditions[envs.ActuatorsMultiplier] = []float64{*c.Actuators}
 	}
 	if c.Goal != nil {
-		conditions.Target = *c.Goal
+		conditions[envs.TargetPosition] = c.Goal[:]
 	}
 	_, err = live.Values(conditions)
-	return env, &conditions, err
+	return env, conditions, err
 }

@@ -6,6 +6,36 @@ import . "github.com/gomlx/gomlx/core/graph"
 // pytree, so loops can carry it.
 type State struct {
 	Parts []*Node // [rows, B] each
+	Under Conditions
+}
+
+// Conditions are what differs between the copies of a system, and from its model: multipliers, [B] each unless
+// they say otherwise. What is nil is as in the model. Brax's engine knows the first two.
+type Conditions struct {
+	Gravity  *Node
+	Strength *Node // of the forces of actuators, after their limits, [actions, B]
+
+	Mass     []Change // of bodies, with their inertia; those that are welded to them change, too
+	Center   []Offset // of the centres of mass of bodies
+	Friction []Change // of the contacts of geoms, or of those of bodies
+	Gain     []Change // of actuators by their joints: gain and bias, before the limits of force
+	Damping  []Change // of joints
+	Armature []Change // of joints
+
+	Terrain       *Node    // of the heights of a terrain
+	TerrainOffset [2]*Node // how far a terrain is shifted along -x and -y, m
+}
+
+// Change multiplies a number of an element by [B].
+type Change struct {
+	Of string // its name; "": all
+	By *Node
+}
+
+// Offset shifts a vector of an element by [B] each, m.
+type Offset struct {
+	Of string // its name; "": all
+	By [3]*Node
 }
 
 // Batch is the number of copies.

@@ -2,27 +2,52 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 )
 
-// Perturbation is one of the paper's adaptation experiments: a quantity and a series of values.
+// Perturbation is a quantity of a robot or its world that can be changed: set, as in the paper's adaptation
+// experiments, or drawn for each episode.
 type Perturbation string
 
-// The perturbations of the paper's adaptation experiments.
+// The first three are the perturbations of the paper's adaptation experiments. Robots of MuJoCo's engine have all.
 const (
 	GravityMultiplier   Perturbation = "gravity"
-	ActuatorsMultiplier Perturbation = "actuators"
-	TargetPosition      Perturbation = "target"
+	ActuatorsMultiplier Perturbation = "actuators" // of forces, after their limits
+	TargetPosition      Perturbation = "target"    // x, y in m
+
+	MassMultiplier     Perturbation = "mass"     // of bodies, with their inertia
+	CenterOffset       Perturbation = "center"   // of the centres of mass of bodies: x, y, z in m
+	FrictionMultiplier Perturbation = "friction" // of contacts of geoms or bodies
+	GainMultiplier     Perturbation = "gain"     // gain and bias of the actuators of joints, before the limits of force
+	DampingMultiplier  Perturbation = "damping"  // of joints
+	ArmatureMultiplier Perturbation = "armature" // of joints
+	PushSpeed          Perturbation = "push"     // m/s that are added to a body's velocity at drawn times
+	TerrainMultiplier  Perturbation = "terrain"  // of the heights of the ground
+	TerrainOffset      Perturbation = "place"    // where on the terrain episodes start: x, y in m
 )
 
-// Perturbations lists all perturbations.
-func Perturbations() []Perturbation {
-	return []Perturbation{GravityMultiplier, ActuatorsMultiplier, TargetPosition}
+// nominal has what each quantity is in the unperturbed task; a target differs between tasks.
+var nominal = map[Perturbation][]float64{
+	GravityMultiplier: {1}, ActuatorsMultiplier: {1}, TargetPosition: {0, 0}, MassMultiplier: {1}, CenterOffset: {0, 0, 0},
+	FrictionMultiplier: {1}, GainMultiplier: {1}, DampingMultiplier: {1}, ArmatureMultiplier: {1}, PushSpeed: {0},
+	TerrainMultiplier: {1}, TerrainOffset: {0, 0},
 }
 
+// Perturbations lists all perturbations.
+func Perturbations() []Perturbation { return slices.Sorted(maps.Keys(nominal)) }
+
+// Nominal returns the numbers of the unperturbed task. Those of a target are 0, and those of an unknown
+// perturbation nil.
+func (p Perturbation) Nominal() []float64 { return slices.Clone(nominal[p]) }
+
+// Multiplies reports whether the quantity is a multiplier, which is not negative.
+func (p Perturbation) Multiplies() bool { return len(nominal[p]) == 1 && nominal[p][0] == 1 }
+
 // Values returns the paper's values in its order: 20 gravity multipliers from 0.25 to 5, 20
-// actuator strength multipliers from 0 to 4.75, or ten target positions x, y. An unknown
-// perturbation has none.
+// actuator strength multipliers from 0 to 4.75, or ten target positions x, y. Other
+// perturbations have none.
 func (p Perturbation) Values() (values [][]float64) {
 	switch p {
 	case GravityMultiplier:
@@ -52,31 +77,33 @@ func Targets() [][2]float64 {
 	}
 }
 
-// Conditions are the task parameters that the adaptation experiments change. The zero value is not
-// the nominal task.
-type Conditions struct {
-	Gravity   float64    // gravity multiplier
-	Actuators float64    // actuator strength multiplier of one leg
-	Target    [2]float64 // target position x, y of ant-maze; must be zero in other tasks
+// Conditions are values of quantities, which are nominal if they are not among them.
+type Conditions map[Perturbation][]float64
+
+// Check returns an error if a quantity is unknown, or a value has another number of components, is not finite, or
+// is a negative multiplier.
+func (c Conditions) Check() error {
+	for _, p := range slices.Sorted(maps.Keys(c)) {
+		n := len(nominal[p])
+		if n == 0 {
+			return fmt.Errorf("unknown perturbation %q: use one of %q", string(p), Perturbations())
+		}
+		if len(c[p]) != n || slices.ContainsFunc(c[p], func(x float64) bool { return !finite(x) }) {
+			return fmt.Errorf("a value of %s needs %d finite numbers, not %v", p, n, c[p])
+		}
+		if p.Multiplies() && c[p][0] < 0 {
+			return fmt.Errorf("the multiplier of %s must be finite and not negative, not %g", p.Title(), c[p][0])
+		}
+	}
+	return nil
 }
 
-// Apply sets a value of the perturbation in conditions. A value with the wrong number of components
-// or that is not finite is an error.
-func (p Perturbation) Apply(c Conditions, value []float64) (Conditions, error) {
-	n := map[Perturbation]int{GravityMultiplier: 1, ActuatorsMultiplier: 1, TargetPosition: 2}[p]
-	if n == 0 {
-		return c, fmt.Errorf("unknown perturbation %q: use one of %q", string(p), Perturbations())
+// Title is the name of the quantity in texts.
+func (p Perturbation) Title() string {
+	if p == ActuatorsMultiplier {
+		return "actuator strength"
 	}
-	if len(value) != n || slices.ContainsFunc(value, func(x float64) bool { return !finite(x) }) {
-		return c, fmt.Errorf("a value of %s needs %d finite numbers, not %v", p, n, value)
-	}
-	switch p {
-	case GravityMultiplier:
-		c.Gravity = value[0]
-	case ActuatorsMultiplier:
-		c.Actuators = value[0]
-	default:
-		c.Target = [2]float64(value)
-	}
-	return c, nil
+	return string(p)
 }
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

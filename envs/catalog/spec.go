@@ -3,7 +3,6 @@ package catalog
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
@@ -120,8 +119,6 @@ const (
 	// Outcome is the state descriptor after the last valid step.
 	Outcome
 )
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // Validate returns an error if the constants of a task are not valid.
 func (s Spec) Validate() error {

@@ -85,8 +85,12 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.N
 		affine := func(of func(i int) algebra.Num) algebra.Num {
 			return of(0).Plus(of(1).Times(length)).Plus(of(2).Times(speed))
 		}
-		force := affine(gain).Times(u).Plus(affine(bias)).Materialize()
+		force := affine(gain).Times(u).Plus(affine(bias))
 		slope := gain(2).Times(u).Plus(bias(2))
+		if k.Under.Gain != nil {
+			force, slope = force.Times(k.Under.Gain[n]), slope.Times(k.Under.Gain[n])
+		}
+		force = force.Materialize()
 		limits := limitsOf(d.id, m.ActuatorForceLimited, m.ActuatorForceRange)
 		slope = within(force, limits).Choose(slope, slope.Zero())
 		force = clip(force, limits)

@@ -233,7 +233,7 @@ func (c *comparison) forces(kind string) {
 	inputs := [][][]float64{c.rows(kind + "qpos"), c.rows(kind + "qvel"), c.rows(kind + "ctrl"), c.rows(kind + "vector")}
 	out := c.run("forces", inputs, func(in []*Node) (out []*Node) {
 		q, v, w := split(in[0], c.places), split(in[1], c.dofs), split(in[3], c.dofs)
-		k := c.kinematics(q)
+		k := c.kinematics(q, conditions{})
 		v, w = c.toWorld(k, v), c.toWorld(k, w)
 		of, bias := c.inverseDynamics(k, v, nil)
 		velocity := of.Drifting
@@ -244,7 +244,7 @@ func (c *comparison) forces(kind string) {
 		for i := range smooth {
 			smooth[i] = passive[i].Plus(actuator[i]).Minus(bias[i])
 		}
-		acceleration := c.solve(k, c.factorize(k, c.links(k), c.armatures()), smooth)
+		acceleration := c.solve(k, c.factorize(k, c.links(k), c.armatures(k)), smooth)
 		for _, x := range [][]algebra.Num{product, bias, passive, actuator, acceleration} {
 			out = append(out, join(in[0].Graph(), c.model.Sizes.NV, in[0].Shape().Dimensions[1], c.toBody(k, x), c.dofs))
 		}

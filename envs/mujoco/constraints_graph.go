@@ -62,7 +62,7 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 				axis = []algebra.Vector{turn.X, turn.Y, turn.Z}[r.axis]
 			}
 			c.Axes = append(c.Axes, axis)
-			stack(1, r.law.impedance(algebra.Constant(n, 0)), r.weight, r.law, algebra.Num{}, algebra.Mask{}, true)
+			stack(1, r.law.impedance(algebra.Constant(n, 0)), s.rowWeight(k.Under, r), r.law, algebra.Num{}, algebra.Mask{}, true)
 			continue
 		}
 		bounds := limitsOf(j.id, m.JntLimited, m.JntRange)
@@ -80,7 +80,7 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 		}
 		c.Axes = append(c.Axes, axis)
 		violation := distance.Minus(j.known(m.JntMargin)).Materialize()
-		stack(1, r.law.impedance(violation), r.weight, r.law, violation, violation.Below(0), false)
+		stack(1, r.law.impedance(violation), s.rowWeight(k.Under, r), r.law, violation, violation.Below(0), false)
 	}
 	var of motions
 	if slices.ContainsFunc(s.equal, equality.tied) {
@@ -111,11 +111,12 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 	for _, set := range s.acting {
 		var found contact
 		var violation, d algebra.Num
-		p := set.parameters
+		p := s.parametersUnder(k.Under, set)
 		if set.parts != nil {
-			found, p, violation, d = s.deepest(k, set)
+			found, p, violation, d = s.deepest(k, set, p)
 		} else {
 			found = s.collide(k, set)
+			found.Friction = p.friction
 			violation = found.Distance.Minus(p.margin).Materialize()
 			d = p.law.impedance(violation)
 		}
@@ -161,7 +162,12 @@ func materializedStack(of []algebra.Num) algebra.Num { return algebra.Concat(of.
 // collide finds the contacts of a set.
 func (s *System) collide(k kinematics, set *contactSet) contact {
 	at, _ := s.relativePlaces(k, set.sides)
-	touches := set.collide(set, at[0], at[1])
+	var touches []touch
+	if set.onTerrain {
+		touches = s.onTerrain(k, set, at[0], at[1])
+	} else {
+		touches = set.collide(set, at[0], at[1])
+	}
 	var distance []algebra.Num
 	var point, normal, one, other []algebra.Vector
 	for _, t := range touches {
@@ -169,7 +175,7 @@ func (s *System) collide(k kinematics, set *contactSet) contact {
 		distance, point, normal = append(distance, t.distance), append(point, t.point), append(normal, t.normal)
 		one, other = append(one, a), append(other, b)
 	}
-	return contact{Distance: materializedStack(distance), Point: stackVectors(point), Friction: set.friction,
+	return contact{Distance: materializedStack(distance), Point: stackVectors(point),
 		Frame: [3]algebra.Vector{stackVectors(normal), stackVectors(one), stackVectors(other)}}
 }
 

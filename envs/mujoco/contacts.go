@@ -13,11 +13,14 @@ import (
 // with as many contacts each as these shapes can have.
 type contactSet struct {
 	collide func(c *contactSet, a, b place) []touch
-	points  int      // contacts of each pair
-	geoms   [][2]int // of each pair
-	sides   [2]side
-	sizes   [2]algebra.Vector // of the geoms of each pair
-	hulls   []Hull            // of the second geoms of each pair, if they are meshes
+	points  int // contacts of each pair
+	// onTerrain says that the planes of the pairs are those that a terrain replaces. The first half of the points is
+	// on its tops.
+	onTerrain bool
+	geoms     [][2]int // of each pair
+	sides     [2]side
+	sizes     [2]algebra.Vector // of the geoms of each pair
+	hulls     []Hull            // of the second geoms of each pair, if they are meshes
 
 	dim   int
 	rows  int           // contacts of each copy
@@ -61,6 +64,9 @@ type law struct {
 func (l *law) numbers() []*algebra.Num {
 	return []*algebra.Num{&l.stiffness, &l.damping, &l.low, &l.high, &l.width, &l.midpoint, &l.power}
 }
+
+// leastFriction is MuJoCo's least coefficient of friction.
+const leastFriction = 1e-5
 
 // geomPair is a pair of geoms that can collide, with its parameters.
 type geomPair struct {
@@ -198,7 +204,12 @@ func (s *System) prepareContacts(pairs []Pair) {
 	for _, k := range order {
 		list := sets[k]
 		slices.SortStableFunc(list, func(a, b geomPair) int { return s.slot(list, a) - s.slot(list, b) })
-		set := s.contactSet(collisions[k.shapes], k.groups, k.dim, list)
+		found, onTerrain := collisions[k.shapes], s.options.Terrain != nil && k.shapes[0] == Plane
+		if onTerrain {
+			found.points *= 2
+		}
+		set := s.contactSet(found, k.groups, k.dim, list)
+		set.onTerrain = onTerrain
 		s.contacts = append(s.contacts, set)
 		if k.groups[0] != anyLink {
 			s.acting = append(s.acting, set)
@@ -295,8 +306,7 @@ func (s *System) contactSet(c collision, groups [2]int, dim int, list []geomPair
 	}
 	list = slices.Repeat(list, c.points)
 	for i := range set.friction {
-		const least = 1e-5
-		set.friction[i] = algebra.ColumnOf(list, func(p geomPair) float64 { return max(least, p.friction[i]) })
+		set.friction[i] = algebra.ColumnOf(list, func(p geomPair) float64 { return max(leastFriction, p.friction[i]) })
 	}
 	set.margin = algebra.ColumnOf(list, func(p geomPair) float64 { return p.margin })
 	solimp := func(p geomPair) [5]float64 { return p.solimp }

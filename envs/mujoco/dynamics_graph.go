@@ -74,13 +74,17 @@ func (s *System) multiply(k kinematics, x []algebra.Num, motion []spatial) []alg
 	}
 	out := s.project(k, forces)
 	for c := range out {
-		out[c] = out[c].Plus(s.armature(c).Times(x[c]))
+		out[c] = out[c].Plus(s.armature(k, c).Times(x[c]))
 	}
 	return out
 }
 
-func (s *System) armature(column int) algebra.Num {
-	return s.knownDof(column, s.model.DofArmature)
+func (s *System) armature(k kinematics, column int) algebra.Num {
+	a := s.knownDof(column, s.model.DofArmature)
+	if k.Under.Armature != nil {
+		a = a.Times(k.Under.Armature[column])
+	}
+	return a
 }
 
 // knownDof returns known numbers of a dof.

@@ -114,7 +114,7 @@ func TestGoldenContacts(t *testing.T) {
 		}
 		tested++
 		out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) (out []*graph.Node) {
-			k := s.kinematics(split(in[0], s.places))
+			k := s.kinematics(split(in[0], s.places), conditions{})
 			batch := in[0].Shape().Dimensions[1]
 			for _, set := range s.contacts {
 				c := s.collide(k, set)

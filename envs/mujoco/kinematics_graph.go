@@ -24,12 +24,6 @@ func (k kinematics) placed(group int) [5]algebra.Vector {
 	return [5]algebra.Vector{turn.X, turn.Y, turn.Z, k.Position[group], k.Origin[group]}
 }
 
-// conditions multiply what the model has; without rows they are 1.
-type conditions struct {
-	Gravity  algebra.Num   // one row
-	Strength []algebra.Num // of the forces of each of [System.drives]
-}
-
 // gravity is the acceleration of gravity times a known number of each row.
 func (s *System) gravity(k kinematics, times []float64) algebra.Vector {
 	g := s.model.Opt.Gravity
@@ -40,12 +34,12 @@ func (s *System) gravity(k kinematics, times []float64) algebra.Vector {
 	return v
 }
 
-// kinematics places the links, given the positions of the joints by [System.places].
-func (s *System) kinematics(q []algebra.Num) kinematics {
-	k := kinematics{Axis: make([]spatial, len(s.dofs))}
+// kinematics places the links under conditions, given the positions of the joints by [System.places].
+func (s *System) kinematics(q []algebra.Num, under conditions) kinematics {
+	k := kinematics{Axis: make([]spatial, len(s.dofs)), Under: under}
 	sines, cosines := s.hinges(q)
 	hinge := 0
-	for _, g := range s.groups {
+	for at, g := range s.groups {
 		n := g.rows()
 		position, turn := g.position, g.rotation
 		if g.parent >= 0 {
@@ -111,7 +105,7 @@ func (s *System) kinematics(q []algebra.Num) kinematics {
 			}
 		}
 		k.Position, k.Rotation = append(k.Position, position), append(k.Rotation, turn)
-		k.Inertia = append(k.Inertia, g.inertia(position, turn))
+		k.Inertia = append(k.Inertia, under.of(s.groups, at).inertia(position, turn))
 	}
 	return k
 }

@@ -44,7 +44,7 @@ func TestPendulumKeepsItsEnergy(t *testing.T) {
 	energy := func(q, v []float64) float64 {
 		out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
 			q, v := split(in[0], s.places), split(in[1], s.dofs)
-			k := s.kinematics(q)
+			k := s.kinematics(q, conditions{})
 			v = s.toWorld(k, v)
 			kinetic := s.dots(v, s.multiply(k, v, s.forward(k, v))).Scale(0.5)
 			for i, g := range s.groups { // First is relative to the origin

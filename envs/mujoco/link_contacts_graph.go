@@ -14,8 +14,8 @@ import (
 
 // deepest finds the contacts of a set that is selected from others: of each copy those that are deepest within
 // their margins. Numbers of all contacts are computed; those of the deepest are gathered, so that all that
-// follows sees set.rows contacts.
-func (s *System) deepest(k kinematics, set *contactSet) (c contact, p parameters, violation, d algebra.Num) {
+// follows sees set.rows contacts. It returns their parameters of those of all contacts.
+func (s *System) deepest(k kinematics, set *contactSet, p parameters) (c contact, _ parameters, violation, d algebra.Num) {
 	var distance []algebra.Num
 	var point, normal, origin []algebra.Vector
 	k = s.withLinks(k)
@@ -31,7 +31,7 @@ func (s *System) deepest(k kinematics, set *contactSet) (c contact, p parameters
 		}
 	}
 	c.Distance, c.Point = materializedStack(distance), stackVectors(point)
-	along, p := stackVectors(normal), set.parameters
+	along := stackVectors(normal)
 	var from algebra.Vector
 	if len(origin) > 0 {
 		from = stackVectors(origin)

@@ -82,7 +82,7 @@ func (s *System) iterate(n newton) newton {
 	}
 	for i := range s.dofs {
 		key := [2]int{i, i}
-		blocks[key] = sumOr(blocks, key, s.armature(i))
+		blocks[key] = sumOr(blocks, key, s.armature(k, i))
 	}
 	f := s.factorize(k, springs, blocks)
 	var step []algebra.Num

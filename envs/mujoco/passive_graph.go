@@ -16,7 +16,7 @@ func (s *System) passive(k kinematics, q, v []algebra.Num, velocity []spatial) (
 	}
 	if flags&DisableDamper == 0 {
 		for c := range out {
-			out[c] = s.knownDof(c, m.DofDamping).Times(v[c]).Neg()
+			out[c] = s.damping(k.Under, c).Times(v[c]).Neg()
 		}
 	}
 	for i, g := range s.groups {
@@ -137,8 +137,14 @@ func (s *System) lifts(k kinematics) (out []spatial, ok bool) {
 				}
 			}
 		}
-		point := k.Position[i].Plus(k.Rotation[i].Of(algebra.VectorsOf(center, snapped)))
-		out = append(out, forceAt(s.gravity(k, weight).Neg(), point))
+		at, lift := algebra.VectorsOf(center, snapped), s.gravity(k, weight).Neg()
+		if k.Under.Center != nil {
+			at = at.Plus(k.Under.Center[i])
+		}
+		if k.Under.Mass != nil {
+			lift = lift.By(k.Under.Mass[i])
+		}
+		out = append(out, forceAt(lift, k.Position[i].Plus(k.Rotation[i].Of(at))))
 	}
 	return out, ok
 }
@@ -177,6 +183,9 @@ func (s *System) fluid(k kinematics, velocity []spatial) (out []spatial, ok bool
 			}
 			box := stackPoses(at)
 			turn := turned(k.Rotation[i], box.rotation.Rotation().Snap())
+			if k.Under.Center != nil {
+				box.position = box.position.Plus(k.Under.Center[i])
+			}
 			point := k.Position[i].Plus(k.Rotation[i].Of(box.position))
 			spin := inverse(turn, velocity[i].Ang).Materialize()
 			speed := inverse(turn, velocity[i].at(point)).Materialize()

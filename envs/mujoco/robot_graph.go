@@ -102,13 +102,14 @@ func (s *System) Drive(action *Node) *Node {
 	return Add(Mul(action, column(half)), column(middle))
 }
 
-// StepUnder advances a state by a control step under controls [nu, B], which are held. Gravity is
-// multiplied by gravity [B], the forces of the actuators by strengths [nu, B]; nil means 1.
-func (s *System) StepUnder(state algebra.State, control, gravity, strengths *Node) (algebra.State, algebra.Contact) {
+// StepUnder advances a state by a control step under controls [nu, B], which are held, and under its conditions.
+func (s *System) StepUnder(state algebra.State, control *Node) (algebra.State, algebra.Contact) {
 	if s.model.Sizes.NU == 0 {
 		control = nil
 	}
-	return s.Of(s.step(s.State(state), control, s.steps, gravity, strengths)), algebra.Contact{}
+	next := s.Of(s.step(s.State(state), control, s.steps, state.Under))
+	next.Under = state.Under
+	return next, algebra.Contact{}
 }
 
 // Contact returns nothing: see [System.Touching].
@@ -136,7 +137,7 @@ func (s *System) view(state algebra.State) *view {
 		}
 	}
 	v := &view{of: state.Parts[0], positions: split(state.Parts[0], s.places), touching: map[*contactSet]algebra.Num{}}
-	v.kinematics = s.kinematics(v.positions)
+	v.kinematics = s.kinematics(v.positions, s.under(state.Under))
 	v.velocity = s.forward(v.kinematics, s.toWorld(v.kinematics, split(state.Parts[1], s.dofs)))
 	s.views = [4]*view{v, s.views[0], s.views[1], s.views[2]}
 	return v
@@ -219,7 +220,7 @@ func (s *System) Places(angles ...float64) ([]algebra.Place, error) {
 	for _, e := range s.places {
 		v.positions = append(v.positions, algebra.ColumnOf(e.index, func(row int) float64 { return qpos[row] }))
 	}
-	v.kinematics = s.kinematics(v.positions)
+	v.kinematics = s.kinematics(v.positions, conditions{})
 	places := make([]algebra.Place, s.model.Sizes.NBody)
 	for body := range places {
 		at, turn, _ := s.place(v, body, s.poses[body])
@@ -305,14 +306,13 @@ func (s *System) CenterOfMass(state algebra.State) [3]*Node {
 
 // center returns the centre of mass of what moves, given the positions of the links of each group.
 func (s *System) center(k kinematics, position func(group int) algebra.Vector) algebra.Vector {
-	total, sum := 0.0, zeroVector(1)
-	for _, g := range s.groups {
-		for _, mass := range g.mass.Known {
-			total += mass
-		}
+	total, sum := algebra.Constant(1, 0), zeroVector(1)
+	for i := range s.groups {
+		total = total.Plus(k.Under.of(s.groups, i).mass.Sum())
 	}
-	for i, g := range s.groups { // masses of links, of all bodies that are welded to them
-		at := position(i).Plus(k.Rotation[i].Of(g.center)).By(g.mass.Scale(1 / total)).Materialize()
+	for i := range s.groups { // masses of links, of all bodies that are welded to them
+		g := k.Under.of(s.groups, i)
+		at := position(i).Plus(k.Rotation[i].Of(g.center)).By(g.mass.Over(spread(total, g.rows()))).Materialize()
 		sum = sum.Plus(at.Each(algebra.Num.Sum))
 	}
 	return sum

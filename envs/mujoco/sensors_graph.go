@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"fmt"
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -25,7 +26,7 @@ func (s *System) feel(state algebra.State, control *Node) *felt {
 	}
 	now := s.State(state)
 	r := running{Q: split(now.QPos, s.places), V: split(now.QVel, s.dofs), A: split(now.QAcc, s.dofs),
-		Control: s.splitControl(control)}
+		Control: s.splitControl(control), Under: s.under(state.Under)}
 	d := s.accelerate(r)
 	f := &felt{control: control}
 	f.motions, _ = s.inverseDynamics(d.kinematics, s.toWorld(d.kinematics, r.V), d.acceleration)
@@ -50,10 +51,7 @@ func (s *System) feel(state algebra.State, control *Node) *felt {
 func (s *System) Acceleration(state algebra.State, control *Node, name string) (out [3]*Node) {
 	body, own := s.find(name)
 	g, batch := state.Graph(), state.Batch()
-	a := algebra.VectorsOf([]int{0}, func(int) [3]float64 {
-		g := s.model.Opt.Gravity
-		return [3]float64{-g[0], -g[1], -g[2]}
-	})
+	a := s.gravity(s.view(state).kinematics, []float64{-1})
 	if i, row := s.link(body); i != static {
 		f, k := s.feel(state, control), s.view(state).kinematics
 		a = s.pointAcceleration(k, f.motions, i, row, own.position)
@@ -100,6 +98,33 @@ func (s *System) ContactForce(state algebra.State, control *Node, body string) (
 	return out
 }
 
+// Push adds a velocity to the free joint of a tree, m/s, [B] each: that of a body, or the first one without a name.
+// It panics if there is none.
+func (s *System) Push(state algebra.State, body string, by [3]*Node) algebra.State {
+	dof := s.PushedDof(body)
+	if dof < 0 {
+		panic(fmt.Errorf("nothing can be pushed: %q is not on a free joint", body))
+	}
+	qvel := state.Parts[1]
+	parts := []*Node{Slice(qvel, AxisRange(0, dof)), Stack(by[:], 0), Slice(qvel, AxisRange(dof+3))}
+	parts[1] = Add(parts[1], Slice(qvel, AxisRange(dof, dof+3)))
+	next := algebra.State{Parts: append([]*Node{}, state.Parts...), Under: state.Under}
+	next.Parts[1] = Concatenate(parts, 0)
+	return next
+}
+
+// PushedDof returns the first dof of the free joint that [System.Push] pushes, or -1.
+func (s *System) PushedDof(body string) int {
+	m := s.model
+	of := slices.Index(s.BodyNames(), body)
+	for id, kind := range m.JntType {
+		if kind == Free && (body == "" || of >= 0 && m.above(m.JntBodyID[id], of)) {
+			return m.JntDofAdr[id]
+		}
+	}
+	return -1
+}
+
 // Land moves the robots of a state up or down until the lowest geom of each touches the plane below. It moves
 // those that are free to, and only by geoms that may touch a plane.
 func (s *System) Land(state algebra.State) algebra.State {
@@ -122,7 +147,11 @@ func (s *System) Land(state algebra.State) algebra.State {
 						continue
 					}
 					distance := s.collide(v.kinematics, set).Distance
-					for point := range set.points {
+					points := set.points
+					if set.onTerrain {
+						points /= 2 // the tops
+					}
+					for point := range points {
 						gaps = append(gaps, distance.Take(point*len(set.geoms)+pair))
 					}
 				}
@@ -138,5 +167,5 @@ func (s *System) Land(state algebra.State) algebra.State {
 			parts[z] = Sub(parts[z], Reshape(least.Spread(g, batch), 1, batch))
 		}
 	}
-	return algebra.State{Parts: append([]*Node{Concatenate(parts, 0)}, state.Parts[1:]...)}
+	return algebra.State{Parts: append([]*Node{Concatenate(parts, 0)}, state.Parts[1:]...), Under: state.Under}
 }

@@ -94,7 +94,7 @@ func TestLand(t *testing.T) {
 	q[4] += 0.3 // the height of the box on four contacts
 	out := xlatest.Run(t, xlatest.Pure(t), func(in []*graph.Node) (out []*graph.Node) {
 		state := s.Land(s.Of(State{QPos: in[0], QVel: in[1], QAcc: in[1]}))
-		k := s.kinematics(split(state.Parts[0], s.places))
+		k := s.kinematics(split(state.Parts[0], s.places), conditions{})
 		for _, set := range s.contacts {
 			out = append(out, s.collide(k, set).Distance.Matrix())
 		}

@@ -131,10 +131,10 @@ func (s *System) links(k kinematics) []stiffness {
 }
 
 // armatures are the blocks of the mass matrix.
-func (s *System) armatures() map[[2]int]algebra.Num {
+func (s *System) armatures(k kinematics) map[[2]int]algebra.Num {
 	blocks := map[[2]int]algebra.Num{}
 	for c := range s.dofs {
-		blocks[[2]int{c, c}] = s.armature(c)
+		blocks[[2]int{c, c}] = s.armature(k, c)
 	}
 	return blocks
 }

@@ -23,11 +23,11 @@ type State struct {
 // Step advances a state by so many physics steps under controls [nu, B], which are held. Controls are nil
 // for a system without actuators.
 func (s *System) Step(state State, control *Node, steps int) State {
-	return s.step(state, control, steps, nil, nil)
+	return s.step(state, control, steps, algebra.Conditions{})
 }
 
-// step is Step with gravity multiplied by gravity [B], the forces of actuators by strengths [nu, B]; nil is 1.
-func (s *System) step(state State, control *Node, steps int, gravity, strengths *Node) State {
+// step is Step under conditions.
+func (s *System) step(state State, control *Node, steps int, under algebra.Conditions) State {
 	m := s.model
 	g, batch := state.QPos.Graph(), state.QPos.Shape().Dimensions[1]
 	for _, x := range []struct {
@@ -43,14 +43,10 @@ func (s *System) step(state State, control *Node, steps int, gravity, strengths 
 	}
 	start := running{
 		Q: split(state.QPos, s.places), V: split(state.QVel, s.dofs), A: split(state.QAcc, s.dofs),
-		Control: s.splitControl(control),
+		Control: s.splitControl(control), Under: s.under(under),
 	}
 	if s.options.Late {
 		start.LateQ, start.LateV = start.Q, start.V // until the first evaluation
-	}
-	start.Under.Strength = s.splitControl(strengths)
-	if gravity != nil {
-		start.Under.Gravity = algebra.Num{Rows: 1, Node: gravity}
 	}
 	end := xla.For(g, steps, start, func(_ *Node, r running) running {
 		if m.Opt.Integrator == RK4 {
@@ -106,8 +102,7 @@ type dynamics struct {
 // accelerate computes the accelerations of a state, whose A is the guess.
 func (s *System) accelerate(r running) dynamics {
 	m := s.model
-	k := s.kinematics(r.Q)
-	k.Under = r.Under
+	k := s.kinematics(r.Q, r.Under)
 	v, guess := s.toWorld(k, r.V), s.toWorld(k, r.A)
 	of, forces := s.inverseDynamics(k, v, guess)
 	velocity := of.Drifting
@@ -116,13 +111,13 @@ func (s *System) accelerate(r running) dynamics {
 	residual, force := s.noForce(), s.noForce()
 	for c := range residual {
 		applied := passive[c].Plus(actuator[c])
-		momentum := s.armature(c).Times(guess[c])
+		momentum := s.armature(k, c).Times(guess[c])
 		residual[c] = forces[c].Plus(momentum).Minus(applied).Materialize()
 		force[c] = applied
 	}
 	d := dynamics{kinematics: k, motions: of}
 	if len(s.rows)+len(s.equal)+len(s.contacts) == 0 {
-		step := s.solve(k, s.factorize(k, s.links(k), s.armatures()), residual)
+		step := s.solve(k, s.factorize(k, s.links(k), s.armatures(k)), residual)
 		for c := range step {
 			d.acceleration = append(d.acceleration, guess[c].Minus(step[c]).Materialize())
 		}
@@ -136,7 +131,7 @@ func (s *System) accelerate(r running) dynamics {
 		d.slopes[key] = slopes[key].Neg()
 	}
 	for c := range s.dofs {
-		if damping := s.knownDof(c, m.DofDamping); m.Opt.DisableFlags&DisableDamper == 0 && !damping.Is(0) {
+		if damping := s.damping(k.Under, c); m.Opt.DisableFlags&DisableDamper == 0 && !damping.Is(0) {
 			d.slopes[[2]int{c, c}] = sumOr(d.slopes, [2]int{c, c}, damping)
 		}
 	}
@@ -153,7 +148,7 @@ func (s *System) semiImplicit(r running) running {
 	if m.Opt.Integrator == Euler {
 		slopes = map[[2]int]algebra.Num{}
 		for c := range s.dofs {
-			damping := s.knownDof(c, m.DofDamping)
+			damping := s.damping(r.Under, c)
 			if m.Opt.DisableFlags&(DisableEulerDamp|DisableDamper) == 0 && !damping.Is(0) {
 				slopes[[2]int{c, c}] = damping
 			}
@@ -163,7 +158,7 @@ func (s *System) semiImplicit(r running) running {
 	r.A = s.toBody(d.kinematics, a)
 	if len(slopes) > 0 {
 		// (M + h D) a' = M a, so a' is a less the solution of (M + h D) x = h D a
-		blocks, braking := s.armatures(), s.noForce()
+		blocks, braking := s.armatures(d.kinematics), s.noForce()
 		for _, key := range keysOf(slopes) {
 			slope := slopes[key].Scale(h)
 			blocks[key] = sumOr(blocks, key, slope)

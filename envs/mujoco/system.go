@@ -48,6 +48,8 @@ type Options struct {
 	// dimension (condim 1, or 3 and above); 0 means 12. Of more, the deepest act, and links sink into each
 	// other at the others until these are among the deepest. Results are exact as long as no more touch.
 	LinkContacts int
+	// Terrain replaces the planes of the model; nil: they stay.
+	Terrain *Terrain
 	// ControlStep is the duration of a control step, s: the nearest multiple of the time step; 0 means 0.02 s.
 	ControlStep float64
 	// Keyframe names the default pose; "" means the first keyframe, or MuJoCo's qpos0 if there is none.
@@ -70,6 +72,11 @@ func NewSystem(m Model, options Options) (*System, error) {
 	if err := s.prepareStart(); err != nil {
 		return nil, err
 	}
+	if options.Terrain != nil {
+		if err := options.Terrain.check(m, supported.Pairs); err != nil {
+			return nil, err
+		}
+	}
 	s.layOut()
 	s.prepareDrives()
 	s.prepareRows()
@@ -84,6 +91,9 @@ func (s *System) Notes() []string { return s.notes }
 
 // Pairs lists the pairs of geoms whose contacts are modelled.
 func (s *System) Pairs() []Pair { return s.pairs }
+
+// Terrain returns the terrain that replaces the planes, or nil.
+func (s *System) Terrain() *Terrain { return s.options.Terrain }
 
 // Model returns the model of the system. Do not change its arrays.
 func (s *System) Model() Model { return s.model }

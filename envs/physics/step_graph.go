@@ -15,12 +15,14 @@ import (
 // Step advances a state by one control step under actions [Actions, B]. Actions are not clipped;
 // nil is allowed for a system without actuators. The contact is the sum over the substeps.
 func (s *System) Step(state State, action *Node) (State, algebra.Contact) {
-	return s.StepUnder(state, action, nil, nil)
+	state.Under = algebra.Conditions{}
+	return s.StepUnder(state, action)
 }
 
-// StepUnder is [System.Step] with the model's gravity multiplied by gravity [B], and the torques of its
-// actuators by strengths [Actions, B]; nil means 1.
-func (s *System) StepUnder(state State, action, gravity, strengths *Node) (State, algebra.Contact) {
+// StepUnder is [System.Step] under the conditions of a state, of which it knows gravity and the strengths of
+// actuators.
+func (s *System) StepUnder(state State, action *Node) (State, algebra.Contact) {
+	gravity, strengths := state.Under.Gravity, state.Under.Strength
 	g, batch := state.Graph(), state.Batch()
 	if s.actions > 0 && (action == nil || action.Rank() != 2 ||
 		action.Shape().Dimensions[0] != s.actions || action.Shape().Dimensions[1] != batch) {

@@ -70,8 +70,8 @@ func NewRollouts(platform *xla.Platform, set *Set, env envs.Env, episodes int, s
 	if err := limits.Int("episodes", episodes, 1, MaxEpisodes); err != nil {
 		return nil, err
 	}
-	if _, drawn := env.(envs.Randomised); !drawn {
-		if live, err := envs.NewPerturbable(env); err == nil {
+	if r, ok := env.(*envs.Rigid); ok && len(r.Vary) == 0 {
+		if live, err := envs.Adjust(r); err == nil {
 			env = live
 		}
 	}
@@ -105,7 +105,7 @@ func (r *Rollouts) Close() { r.evaluator.Free() }
 // Run evaluates all policies under conditions; nil means nominal conditions. step, if not nil, is
 // called with the number of episodes computed since its last call. Run stops with the error of ctx
 // when ctx is done.
-func (r *Rollouts) Run(ctx context.Context, conditions *envs.Conditions,
+func (r *Rollouts) Run(ctx context.Context, conditions envs.Conditions,
 	step func(episodes int)) (all []Evaluated, err error) {
 	for first := 0; first < len(r.set.Policies); first += r.together {
 		group := r.set.Policies[first:min(first+r.together, len(r.set.Policies))]
@@ -119,7 +119,7 @@ func (r *Rollouts) Run(ctx context.Context, conditions *envs.Conditions,
 }
 
 // group evaluates up to r.together policies. It pads a smaller group by repeating the last one.
-func (r *Rollouts) group(ctx context.Context, group []Policy, conditions *envs.Conditions,
+func (r *Rollouts) group(ctx context.Context, group []Policy, conditions envs.Conditions,
 	step func(int)) ([]Evaluated, error) {
 	var genotypes []float32
 	for i := range r.together {

@@ -60,7 +60,10 @@ func (s AdaptSpec) Config(training runs.Config, trained runs.Budget) (runs.Confi
 	} else if name := env.Spec().Name; name != training.Env {
 		return runs.Config{}, fmt.Errorf("the skills are those of %s, the Environment is %s", training.Env, name)
 	}
-	live, err := envs.NewPerturbable(env)
+	if err := (envs.Conditions{s.Perturbation: s.Perturbation.Nominal()}).Check(); err != nil {
+		return runs.Config{}, err
+	}
+	live, err := envs.Adjust(env, s.Perturbation)
 	if err != nil {
 		return runs.Config{}, err
 	}
@@ -69,17 +72,12 @@ func (s AdaptSpec) Config(training runs.Config, trained runs.Budget) (runs.Confi
 		values = s.Perturbation.Values()
 	}
 	for _, value := range values {
-		c, err := s.Perturbation.Apply(live.Nominal(), value)
-		if err == nil {
-			_, err = live.Values(c)
-		}
-		if err != nil {
+		if _, err := live.Values(envs.Conditions{s.Perturbation: value}); err != nil {
 			return runs.Config{}, err
 		}
 	}
 	if len(values) == 0 {
-		_, err := s.Perturbation.Apply(live.Nominal(), nil)
-		return runs.Config{}, err
+		return runs.Config{}, fmt.Errorf("there are no values of %s: set Values", s.Perturbation)
 	}
 	if s.Episodes == 0 {
 		s.Episodes = 100
@@ -160,7 +158,7 @@ func ofSkills(config runs.Config, skills *runs.Run, env envs.Env) (t Training, e
 			return t, err
 		}
 	}
-	if live, err := envs.NewPerturbable(env); err == nil {
+	if live, err := envs.Adjust(env, a.Perturbation); err == nil {
 		env = live
 	}
 	return Training{Env: env, Algorithm: a, Skills: skills}, nil
@@ -243,17 +241,9 @@ type adapting struct {
 
 // Step evaluates all skills under the next value. An interrupted value is evaluated again.
 func (a *adapting) Step() (o scoring.Outcome, err error) {
-	live, ok := a.rollouts.Task.Env.(envs.Perturbable)
-	if !ok {
-		return o, fmt.Errorf("%s has nothing to perturb", a.Adaptation.skills.Config.Env)
-	}
 	value := a.Values[a.index]
-	conditions, err := a.Perturbation.Apply(live.Nominal(), value)
-	if err != nil {
-		return o, err
-	}
 	evaluations := int64(0)
-	results, err := a.rollouts.Run(a.ctx, &conditions, func(episodes int) {
+	results, err := a.rollouts.Run(a.ctx, envs.Conditions{a.Perturbation: value}, func(episodes int) {
 		evaluations += int64(episodes)
 		a.watch(evaluations)
 	})

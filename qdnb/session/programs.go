@@ -163,7 +163,7 @@ func adaptPrograms(platform *xla.Platform, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	live, err := envs.NewPerturbable(env)
+	live, err := envs.Adjust(env)
 	if err != nil {
 		return err
 	}

@@ -218,7 +218,7 @@ func newLoop(p *xla.Platform, set *policies.Set, env *envs.Rigid, robot envs.Sto
 		xla.Declare(dtypes.Float32, m.Sizes.NQ, copies), xla.Declare(dtypes.Float32, m.Sizes.NV, copies),
 		xla.Declare(dtypes.Float32, m.Sizes.NV, copies))
 	l.physics, err = xla.Compile(l.scope, "a control step", physicsIn{l.parts, now.Control}, func(in physicsIn) physicsOut {
-		next, _ := system.StepUnder(in.Parts.Tree, in.Control.Tree, nil, nil)
+		next, _ := system.StepUnder(in.Parts.Tree, in.Control.Tree)
 		return physicsOut{xla.Out(next), xla.Out(next.Parts[0]), xla.Out(next.Parts[1])}
 	})
 	return l, err

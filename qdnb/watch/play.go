@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,8 +37,8 @@ type Spec struct {
 	// Policy is the architecture of a run whose policies have code of the user.
 	Policy nn.Architecture
 
-	Conditions *envs.Conditions // of the environment, see [envs.Perturbable]; nil: nominal
-	Seed       int64            // of the initial states, which all policies share
+	Conditions envs.Conditions // of the environment, see [envs.Adjust]; nil: its own
+	Seed       int64           // of the initial states, which all policies share
 
 	// Episodes is the number of episodes per policy, from different initial states. 0 plays one
 	// episode and records it.
@@ -133,6 +134,11 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 		return nil, err
 	}
 	set.Architecture = s.Policy
+	if s.Conditions != nil {
+		if env, err = envs.Adjust(env, slices.Collect(maps.Keys(s.Conditions))...); err != nil {
+			return nil, err
+		}
+	}
 	var recorders []func(int) envs.Recorder
 	var visible *stage // nil if nothing is recorded, or the environment has no visible bodies
 	var over *overSkills
@@ -232,7 +238,7 @@ func (s Spec) caption(played Episode, run *runs.Run, env envs.Env, e policies.Ev
 }
 
 // filmSubtitle returns the fitness, the descriptor, and the conditions that differ from nominal.
-func filmSubtitle(env envs.Env, conditions *envs.Conditions, o *scene.Outcome) string {
+func filmSubtitle(env envs.Env, conditions envs.Conditions, o *scene.Outcome) string {
 	parts := []string{"fitness " + shortNumber(o.Fitness)}
 	if len(o.Descriptor) > 0 {
 		var components []string
@@ -241,20 +247,22 @@ func filmSubtitle(env envs.Env, conditions *envs.Conditions, o *scene.Outcome) s
 		}
 		parts = append(parts, "descriptor ("+strings.Join(components, ", ")+")")
 	}
-	live, err := envs.NewPerturbable(env)
-	if conditions == nil || err != nil {
-		return strings.Join(parts, ", ")
-	}
-	usual := live.Nominal()
-	if conditions.Gravity != usual.Gravity {
-		parts = append(parts, "gravity multiplier "+shortNumber(conditions.Gravity))
-	}
-	if conditions.Actuators != usual.Actuators {
-		parts = append(parts, "actuator strength multiplier "+shortNumber(conditions.Actuators))
-	}
-	if conditions.Target != usual.Target {
-		parts = append(parts, fmt.Sprintf("target (%s, %s)", shortNumber(conditions.Target[0]),
-			shortNumber(conditions.Target[1])))
+	for _, p := range envs.Perturbations() {
+		value, nominal := conditions[p], p.Nominal()
+		if r := envs.RigidOf(env); r != nil && r.Target != nil && p == envs.TargetPosition {
+			nominal = r.Target[:]
+		}
+		switch {
+		case value == nil || slices.Equal(value, nominal):
+		case p.Multiplies():
+			parts = append(parts, p.Title()+" multiplier "+shortNumber(value[0]))
+		default:
+			var numbers []string
+			for _, x := range value {
+				numbers = append(numbers, shortNumber(x))
+			}
+			parts = append(parts, fmt.Sprintf("%s (%s)", p.Title(), strings.Join(numbers, ", ")))
+		}
 	}
 	return strings.Join(parts, ", ")
 }

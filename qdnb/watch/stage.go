@@ -22,8 +22,6 @@ func newStage(env envs.Env) (*stage, error) {
 		s.Bodies, s.poses = inner.Bodies(), inner.Poses
 	case *envs.Rigid:
 		err = s.rigid(inner.System)
-	case envs.Perturbable:
-		err = s.rigid(inner.System)
 	case envs.Pointmaze:
 		s.Bodies, s.poses = pointmazeBodies(inner), pointPoses
 	case *envs.BlackBox:

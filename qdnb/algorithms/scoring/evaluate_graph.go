@@ -68,7 +68,7 @@ type Results struct {
 type evaluatorIn struct {
 	Genotypes    xla.Array // [policies, N]
 	Seed, Worker xla.Array
-	Conditions   xla.Array // see envs.Perturbable; none for other tasks
+	Conditions   xla.Array // of tasks that are adjustable, see [envs.Adjust]
 	Choices      xla.Array
 }
 
@@ -103,7 +103,7 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 		Slices: xla.Slices{N: plan.Episodes, Size: plan.Slice, Workers: p.Workers}}}
 	in := evaluatorIn{Genotypes: xla.Declare(dtypes.Float32, plan.Policies, params),
 		Seed: xla.Declare(dtypes.Uint32, 2), Worker: xla.Declare(dtypes.Int32)}
-	if live, ok := task.Env.(envs.Perturbable); ok {
+	if live := adjustable(task.Env); live != nil {
 		in.Conditions = xla.Declare(dtypes.Float32, live.Width())
 	}
 	if d, ok := task.Env.(envs.Discrete); ok {
@@ -168,7 +168,7 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 	reset := func(turn *Node, c carried) envs.State {
 		start := envs.Reset(env, keys(turn, c))
 		start.Noise = envs.Noise{}
-		if live, ok := env.(envs.Perturbable); ok {
+		if live := adjustable(env); live != nil {
 			start = live.Under(start, c.Conditions)
 		}
 		return start
@@ -211,23 +211,19 @@ func (e *Evaluator) byEpisode(flat *Node) *Node {
 }
 
 // Evaluate rolls out the policies: genotypes [policies, N], with initial states drawn from the
-// seed. Conditions other than nil need a task that is [envs.Perturbable].
+// seed. Conditions other than nil need a task that is adjustable, see [envs.Adjust].
 func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64,
-	conditions *envs.Conditions) (r Results, err error) {
-	live, ok := e.batch.Env.(envs.Perturbable)
-	if conditions != nil && !ok {
+	conditions envs.Conditions) (r Results, err error) {
+	live := adjustable(e.batch.Env)
+	if conditions != nil && live == nil {
 		return r, fmt.Errorf("the conditions of %s cannot be changed", e.batch.Env.Spec().Name)
 	}
 	in := evaluatorIn{Genotypes: xla.Value(genotypes), Seed: e.platform.Seed(seed),
 		Worker: xla.Value(e.platform.WorkerNumbers()), Choices: e.Choices}
 	defer in.Seed.Free()
 	defer in.Worker.Free()
-	if ok {
-		c := live.Nominal()
-		if conditions != nil {
-			c = *conditions
-		}
-		values, err := live.Values(c)
+	if live != nil {
+		values, err := live.Values(conditions)
 		if err != nil {
 			return r, err
 		}
@@ -246,6 +242,14 @@ func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64,
 	r.Descriptors, failed[1] = out.Descriptors.Floats()
 	r.Records, failed[2] = out.Records.Lists()
 	return r, cmp.Or(failed[:]...)
+}
+
+// adjustable returns the task of an environment if it is adjustable, see [envs.Adjust]; else nil.
+func adjustable(env envs.Env) *envs.Rigid {
+	if r, ok := env.(*envs.Rigid); ok && r.Adjustable() {
+		return r
+	}
+	return nil
 }
 
 // chooser is the policy that acts in an episode: a pytree. In a [envs.Discrete] environment it

@@ -1,6 +1,7 @@
 package envs_test
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -40,34 +41,36 @@ func built(env envs.Env) error {
 func rebuilt(t *testing.T, task *envs.Rigid, c envs.Conditions) *envs.Rigid {
 	t.Helper()
 	r, m := *task, task.System.(*physics.System).Model()
-	m.Gravity[2] *= c.Gravity
+	value := func(p envs.Perturbation) float64 { return append(c[p], 1)[0] } // of a multiplier
+	m.Gravity[2] *= value(envs.GravityMultiplier)
 	for i, a := range m.Actuators {
 		if slices.Contains(r.Leg, a.Joint) {
-			m.Actuators[i].Strength *= c.Actuators
+			k := value(envs.ActuatorsMultiplier)
+			m.Actuators[i].Strength *= k
 			if s := a.Servo; s != nil {
-				m.Actuators[i].Servo = &physics.Servo{Bias: s.Bias * c.Actuators, Stiffness: s.Stiffness * c.Actuators,
-					MinTorque: s.MinTorque * c.Actuators, MaxTorque: s.MaxTorque * c.Actuators}
+				m.Actuators[i].Servo = &physics.Servo{Bias: s.Bias * k, Stiffness: s.Stiffness * k, MinTorque: s.MinTorque * k,
+					MaxTorque: s.MaxTorque * k}
 			}
 		}
 	}
-	if r.Goal != nil {
-		r.Goal = &c.Target
+	if at := c[envs.TargetPosition]; at != nil {
+		r.Target = (*[2]float64)(at)
 	}
+	r.Vary = nil
 	r.System = must.Get(physics.NewSystem(m))
 	return &r
 }
 
 // Conditions as inputs of a program have the same effect as another model. Nominal conditions have
 // no effect.
-func TestPerturbable(t *testing.T) {
-	type change = func(*envs.Conditions)
-	gravity := func(c *envs.Conditions) { c.Gravity = 0.25 }
-	weak := func(c *envs.Conditions) { c.Actuators = 0 }
+func TestAdjust(t *testing.T) {
+	gravity := envs.Conditions{envs.GravityMultiplier: {0.25}}
+	weak := envs.Conditions{envs.ActuatorsMultiplier: {0}}
 	// Powers of two are exact: the halfcheetah amplifies rounding.
-	both := func(c *envs.Conditions) { c.Gravity, c.Actuators = 4, 0.5 }
-	moved := func(c *envs.Conditions) { c.Target = [2]float64{-2, 15} }
-	nominal := func(*envs.Conditions) {}
-	for name, changes := range map[string][]change{
+	both := envs.Conditions{envs.GravityMultiplier: {4}, envs.ActuatorsMultiplier: {0.5}}
+	moved := envs.Conditions{envs.TargetPosition: {-2, 15}}
+	var nominal envs.Conditions
+	for name, changes := range map[string][]envs.Conditions{
 		"walker-uni": {nominal, gravity, weak, both}, "halfcheetah-uni": {nominal, both},
 		"ant-uni": {nominal, both}, "ant-maze": {nominal, gravity, moved}, "servos": {nominal, weak, both},
 	} {
@@ -83,13 +86,11 @@ func TestPerturbable(t *testing.T) {
 				servos.System = must.Get(physics.NewSystem(m))
 				task = &servos
 			}
-			live := must.Get(envs.NewPerturbable(task))
+			live := must.Get(envs.Adjust(task))
 			var last [][]float32
-			for i, c := range changes {
-				conditions := live.Nominal()
-				c(&conditions)
+			for i, conditions := range changes {
 				values := must.Get(live.Values(conditions))
-				built := rebuilt(t, live.Rigid, conditions)
+				built := rebuilt(t, live, conditions)
 				// A few copies, two steps: enough for a change of velocity to show in positions.
 				out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
 					keys := random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
@@ -114,52 +115,51 @@ func TestPerturbable(t *testing.T) {
 }
 
 // Only targets of tasks whose descriptor is a position are limited to a region, and not a task's own.
-func TestPerturbableValues(t *testing.T) {
-	errtest.Want(t, errtest.Of(envs.NewPerturbable(environment(t, "pointmaze"))), "neither gravity")
-	errtest.Want(t, errtest.Of(envs.NewPerturbable(envs.StartAt(environment(t, "ant-uni"), 1))), "fixed start")
-	at := func(x, y float64) func(*envs.Conditions) {
-		return func(c *envs.Conditions) { c.Target = [2]float64{x, y} }
-	}
+func TestValuesOfConditions(t *testing.T) {
+	errtest.Want(t, errtest.Of(envs.Adjust(environment(t, "pointmaze"))), "neither gravity")
+	errtest.Want(t, errtest.Of(envs.Adjust(envs.StartAt(environment(t, "ant-uni"), 1))), "fixed start")
+	errtest.Want(t, errtest.Of(envs.Adjust(environment(t, "ant-uni"), envs.MassMultiplier)), "Brax's engine cannot vary mass")
+	at := func(x, y float64) envs.Conditions { return envs.Conditions{envs.TargetPosition: {x, y}} }
 	for _, test := range []struct {
-		env    string
-		goal   *[2]float64 // nil: the task's own
-		change func(*envs.Conditions)
-		want   string // error
+		env        string
+		target     *[2]float64 // nil: the task's own
+		conditions envs.Conditions
+		want       string // error
 	}{
 		{"ant-uni", nil, at(1, 0), "no target"},
 		{"ant-maze", nil, at(99, 0), "x must lie between"},
-		{"ant-maze", &[2]float64{50, 0}, func(*envs.Conditions) {}, ""},
-		{"ant-uni", nil, func(c *envs.Conditions) { c.Gravity = -1 }, "gravity"},
-		{"walker-uni", nil, func(c *envs.Conditions) { c.Actuators = -1 }, "of actuator strength"},
+		{"ant-maze", &[2]float64{50, 0}, nil, ""},
+		{"ant-uni", nil, envs.Conditions{envs.GravityMultiplier: {-1}}, "gravity must be finite and not negative"},
+		{"walker-uni", nil, envs.Conditions{envs.ActuatorsMultiplier: {-1}}, "of actuator strength"},
+		{"walker-uni", nil, envs.Conditions{envs.MassMultiplier: {2}}, "does not vary mass"},
+		{"walker-uni", nil, envs.Conditions{"wind": {2}}, `unknown perturbation "wind"`},
+		{"walker-uni", nil, envs.Conditions{envs.GravityMultiplier: {1, 2}}, "needs 1 finite numbers"},
 		{"ant-uni", &[2]float64{5, -30}, at(5, -30), ""},
-		{"ant-uni", &[2]float64{5, -30}, at(math.NaN(), 0), "x must lie"},
-		{"ant-uni", &[2]float64{5, -30}, at(0, math.Inf(1)), "y must lie"},
+		{"ant-uni", &[2]float64{5, -30}, at(math.NaN(), 0), "needs 2 finite numbers"},
 	} {
 		r := *environment(t, test.env).(*envs.Rigid)
-		if test.goal != nil {
-			r.Goal, r.Seeker = test.goal, "$ Torso"
+		if test.target != nil {
+			r.Target = test.target
 		}
-		live := must.Get(envs.NewPerturbable(&r))
-		c := live.Nominal()
-		test.change(&c)
-		if values, err := live.Values(c); test.want != "" {
+		live := must.Get(envs.Adjust(&r))
+		if values, err := live.Values(test.conditions); test.want != "" {
 			errtest.Want(t, err, test.want, test.env)
-		} else if err != nil || values[2] != float32(test.goal[0]) {
+		} else if err != nil || values[2] != float32(test.target[0]) {
 			t.Errorf("%s: %v, %v", test.env, values, err)
 		}
 	}
 }
 
-// Episodes of a randomised task are those of a perturbable one under what was drawn, which is uniform.
-func TestWithConditions(t *testing.T) {
+// Episodes of a task that varies are those of an adjustable one under what was drawn, which is uniform.
+func TestWithVariations(t *testing.T) {
 	maze := environment(t, "ant-maze")
-	lower := envs.Conditions{Gravity: 0.5, Actuators: 0, Target: [2]float64{0, 10}}
-	upper := envs.Conditions{Gravity: 1.5, Actuators: 0.5, Target: [2]float64{0, 20}}
-	env := must.Get(envs.WithConditions(maze, "ant-varied", lower, upper))
-	live := must.Get(envs.NewPerturbable(env))
+	target := envs.Variation{Quantity: envs.TargetPosition, Lower: []float64{0, 10}, Upper: []float64{0, 20}}
+	env := must.Get(envs.WithVariations(maze, "ant-varied", envs.Vary(envs.GravityMultiplier, 0.5, 1.5),
+		envs.Vary(envs.ActuatorsMultiplier, 0, 0.5), target))
+	live := must.Get(envs.Adjust(env))
 	const n = 200
 	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
-		keys := random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, n), 0))
+		keys := copiesOf(in[0], n)
 		some := random.Key{Hi: Slice(keys.Hi, AxisRange(0, 1)), Lo: Slice(keys.Lo, AxisRange(0, 1))}
 		all, one, set := env.Reset(keys), envs.Reset(env, some), live.Reset(some)
 		drawn := all.PhysicsState[len(all.PhysicsState)-1]
@@ -183,12 +183,17 @@ func TestWithConditions(t *testing.T) {
 	}
 	xlatest.Close(t, "observations", flat(1), flat(2), 0)
 	xlatest.Close(t, "rewards", flat(3), flat(4), 0)
-	for want, bad := range map[string][2]envs.Conditions{
-		"exceed the upper ones":         {upper, lower},
-		"multiplier of gravity must be": {{Gravity: -1, Actuators: 1, Target: lower.Target}, upper},
-		"of ant-varied: x must lie":     {lower, {Gravity: 2, Actuators: 1, Target: [2]float64{99, 99}}},
+	far := target
+	far.Upper = []float64{99, 99}
+	for want, bad := range map[string]envs.Variation{
+		"the lower limits must not exceed":   envs.Vary(envs.GravityMultiplier, 2, 1),
+		"multiplier of gravity must be":      envs.Vary(envs.GravityMultiplier, -1, 1),
+		"of ant-varied: x must lie":          far,
+		`unknown joint with an actuator`:     envs.Vary(envs.ActuatorsMultiplier, 0, 1, "hip"),
+		"Brax's engine cannot vary friction": envs.Vary(envs.FrictionMultiplier, 0, 1),
+		`unknown perturbation "wind"`:        envs.Vary("wind", 0, 1),
 	} {
-		_, err := envs.WithConditions(maze, "ant-varied", bad[0], bad[1])
+		_, err := envs.WithVariations(maze, "ant-varied", bad)
 		errtest.Want(t, err, want)
 	}
 }
@@ -198,9 +203,8 @@ func TestValidate(t *testing.T) {
 		"":                           func(*envs.Rigid) {},
 		"ant-maze: it has no System": func(r *envs.Rigid) { r.System = nil },
 		"no function Observe":        func(r *envs.Rigid) { r.Observe = nil },
-		"a function Reward nor":      func(r *envs.Rigid) { r.Reward, r.Goal = nil, nil },
-		`Seeker: unknown body "Torso"; did you mean "$ Torso"?`: func(r *envs.Rigid) { r.Seeker = "Torso" },
-		"no function Describe": func(r *envs.Rigid) { r.Describe = nil },
+		"it has no function Reward":  func(r *envs.Rigid) { r.Reward = nil },
+		"no function Describe":       func(r *envs.Rigid) { r.Describe = nil },
 		`its Leg: unknown joint with an actuator "typo"; known: $ Torso_Aux 1`: func(r *envs.Rigid) { r.Leg = []string{"typo"} },
 		"1 action": func(r *envs.Rigid) { r.Settings.Actions = -1 },
 	} {
@@ -270,7 +274,7 @@ func TestNamesOfBodiesAndJoints(t *testing.T) {
 		"or wrapped": envs.StartAt(ant, 1)} {
 		errtest.Want(t, errtest.Of(envs.WithReward(wrong, "own", 1, nil)), want)
 	}
-	errtest.Want(t, errtest.Of(envs.WithReward(ant, "own", 1, nil)), "own: it has neither a function Reward")
+	errtest.Want(t, errtest.Of(envs.WithReward(ant, "own", 1, nil)), "own: it has no function Reward")
 }
 
 func TestPerturbations(t *testing.T) {
@@ -289,21 +293,13 @@ func TestPerturbations(t *testing.T) {
 		if want.nominal >= 0 && values[want.nominal][0] != 1 {
 			t.Errorf("%s: value %d is %v", p, want.nominal, values[want.nominal])
 		}
-		start := envs.Conditions{Gravity: 1, Actuators: 1}
-		changed := map[envs.Conditions]bool{}
+		changed := map[string]bool{}
 		for _, value := range values {
-			c := must.Get(p.Apply(start, value))
-			changed[c] = true
+			must.Do(envs.Conditions{p: value}.Check())
+			changed[fmt.Sprint(value)] = true
 		}
 		if len(changed) != want.n {
 			t.Errorf("%s has %d different values", p, len(changed))
 		}
-		for _, bad := range [][]float64{nil, {1, 2, 3}} {
-			if _, err := p.Apply(start, bad); err == nil {
-				t.Errorf("%s accepts %v", p, bad)
-			}
-		}
 	}
-	errtest.Want(t, errtest.Of(envs.Perturbation("wind").Apply(envs.Conditions{},
-		[]float64{1})), "wind")
 }

@@ -1,0 +1,183 @@
+package mujoco
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/xlatest"
+)
+
+// Under conditions a system moves as the model with these numbers changed.
+func TestConditionsAreOtherModels(t *testing.T) {
+	const mass, friction, gain, damping, armature, gravity, strength = 1.7, 0.6, 1.3, 2.5, 0.4, 0.8, 0.5
+	shift := [3]float64{0.03, -0.02, 0.05}
+	for name, of := range map[string]struct {
+		body   string // whose mass and centre change
+		raised float64
+		steps  int
+	}{"gym_ant": {"aux_1", 0.3 - 0.75, 3}, "own_servo": {"b", 0, 20}} {
+		t.Run(name, func(t *testing.T) {
+			plain := must.Get(NewSystem(accepted(t, name), Options{IgnorePairs: true}))
+			m := accepted(t, name)
+			for b, part := range plain.BodyNames() {
+				if part != of.body {
+					continue
+				}
+				m.BodyMass[b] *= mass
+				for axis := range shift {
+					m.BodyInertia[b][axis] *= mass
+					m.BodyIPos[b][axis] += shift[axis]
+				}
+				m.BodyInvweight0[b][0] /= mass
+				for dof := range m.DofInvweight0 {
+					if m.DofBodyID[dof] == b {
+						m.DofInvweight0[dof] /= mass
+					}
+				}
+			}
+			for g := range m.GeomFriction {
+				m.GeomFriction[g][0] *= friction
+			}
+			for a := range m.ActuatorGainPrm {
+				for i := range 3 {
+					m.ActuatorGainPrm[a][i] *= gain * strength
+					m.ActuatorBiasPrm[a][i] *= gain * strength
+				}
+				m.ActuatorForceRange[a][0] *= strength
+				m.ActuatorForceRange[a][1] *= strength
+			}
+			for dof := range m.DofDamping {
+				m.DofDamping[dof] *= damping
+				m.DofArmature[dof] *= armature
+			}
+			m.Opt.Gravity[2] *= gravity
+			changed := must.Get(NewSystem(m, Options{IgnorePairs: true}))
+			draw := rand.New(rand.NewPCG(1, 2))
+			const copies = 3
+			var q, v, u [][]float64
+			for range copies {
+				q, v, u = append(q, append([]float64{}, m.QPos0...)), append(v, make([]float64, m.Sizes.NV)),
+					append(u, make([]float64, m.Sizes.NU))
+				last := len(q) - 1
+				if of.raised != 0 {
+					q[last][2] += of.raised
+				}
+				for _, list := range [][]float64{v[last], u[last]} {
+					for i := range list {
+						list[i] = 0.5 * draw.NormFloat64()
+					}
+				}
+			}
+			touching := false
+			out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+				by := func(x float64) *Node {
+					return BroadcastToDims(Const(in[0].Graph(), float32(x)), copies)
+				}
+				under := algebra.Conditions{Gravity: by(gravity), Strength: MulScalar(OnesLike(in[2]), strength),
+					Mass:     []algebra.Change{{Of: of.body, By: by(mass)}},
+					Center:   []algebra.Offset{{Of: of.body, By: [3]*Node{by(shift[0]), by(shift[1]), by(shift[2])}}},
+					Friction: []algebra.Change{{By: by(friction)}}, Gain: []algebra.Change{{By: by(gain)}},
+					Damping: []algebra.Change{{By: by(damping)}}, Armature: []algebra.Change{{By: by(armature)}}}
+				start := State{QPos: in[0], QVel: in[1], QAcc: ZerosLike(in[1])}
+				a, b := plain.step(start, in[2], of.steps, under), changed.Step(start, in[2], of.steps)
+				c := plain.Step(start, in[2], of.steps)
+				before := plain.Of(start)
+				before.Under = under
+				one, other := plain.CenterOfMass(before), changed.CenterOfMass(changed.Of(start))
+				return []*Node{Concatenate([]*Node{a.QPos, a.QVel, Stack(one[:], 0)}, 0),
+					Concatenate([]*Node{b.QPos, b.QVel, Stack(other[:], 0)}, 0), Concatenate([]*Node{c.QPos, c.QVel}, 0)}
+			}, batchLast(q), batchLast(v), batchLast(u))
+			got, want, nominal := batchFirst(t, out[0]), batchFirst(t, out[1]), batchFirst(t, out[2])
+			for i := range got {
+				if off := distance(got[i], want[i]) / norm(want[i]); off > 3e-4 {
+					t.Errorf("copy %d is %.1e off", i, off)
+				} else if same := distance(nominal[i], want[i][:len(nominal[i])]) / norm(want[i]); same < 0.02 {
+					t.Errorf("the conditions change copy %d only by %.1e", i, same)
+				} else {
+					t.Logf("copy %d is %.1e off, of a change of %.1e", i, off, same)
+				}
+				touching = touching || want[i][2] < 1
+			}
+			if !touching {
+				t.Error("nothing touches the floor")
+			}
+		})
+	}
+}
+
+// ground is the spheres of a model on a terrain.
+func ground(t *testing.T, terrain Terrain) *System {
+	return must.Get(NewSystem(accepted(t, "own_spheres"), Options{Terrain: &terrain,
+		Contacts: [][2]string{{"floor", "a"}, {"floor", "b"}, {"floor", "c"}}}))
+}
+
+// Balls rest on the height of their cell, and lean against a step that they roll to. A capsule lies across a step.
+func TestTerrain(t *testing.T) {
+	s := ground(t, Terrain{Cell: 1, Heights: [][]float64{{0, 0.1, 0}, {0.2, 0.3, 0.1}, {0, 0.05, 0.4}}})
+	q, v := append([]float64{}, s.model.QPos0...), make([]float64, s.model.Sizes.NV)
+	place := func(ball int, x, y float64) { q[7*ball], q[7*ball+1], q[7*ball+2] = x, y, 5 }
+	place(0, 0.1, -0.2)                            // the cell in the middle: 0.3 m
+	place(1, -2.8, 0.7)                            // beyond the edge, as the cell of (0, 2): 0
+	place(2, 1.2, -0.5)                            // across the step between (2, 0) and (2, 1): 0 and 0.05 m
+	q[17], q[18] = math.Sqrt(0.5), -math.Sqrt(0.5) // along y
+	out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+		landed := s.Land(s.Of(State{QPos: in[0], QVel: in[1], QAcc: in[1]}))
+		rest := s.Step(s.State(landed), nil, 500)
+		pushed := s.Push(s.Of(rest), "a", [3]*Node{OnesLike(Reshape(Slice(in[0], AxisRange(0, 1)), -1)),
+			MulScalar(OnesLike(Reshape(Slice(in[0], AxisRange(0, 1)), -1)), 0.5),
+			ZerosLike(Reshape(Slice(in[0], AxisRange(0, 1)), -1))})
+		return []*Node{landed.Parts[0], rest.QPos, Sub(pushed.Parts[1], rest.QVel)}
+	}, batchLast([][]float64{q}), batchLast([][]float64{v}))
+	landed, rest, jump := batchFirst(t, out[0])[0], batchFirst(t, out[1])[0], batchFirst(t, out[2])[0]
+	for ball, want := range []float64{0.3 + 0.1, 0.12} {
+		if z := landed[7*ball+2]; math.Abs(z-want) > 1e-5 {
+			t.Errorf("ball %d lands at %.4f m, want %.4f", ball, z, want)
+		}
+		if z := rest[7*ball+2]; math.Abs(z-want) > 2e-3 || math.Abs(rest[7*ball]-q[7*ball]) > 1e-3 {
+			t.Errorf("ball %d rests at %.4f m, want %.4f", ball, rest[7*ball:7*ball+3], want)
+		}
+	}
+	// The ends of the capsule, with a margin of 0.01 m, lie on tops of 0 and 0.05 m.
+	if z := rest[16]; math.Abs(z-0.095) > 2e-3 {
+		t.Errorf("the capsule rests at %.4f m", z)
+	}
+	for i, x := range jump {
+		if want := append([]float64{1, 0.5}, make([]float64, len(jump))...)[i]; math.Abs(x-want) > 1e-6 {
+			t.Errorf("a push changes velocity %d by %g, want %g", i, x, want)
+		}
+	}
+}
+
+// A ball that rolls against a step stays before it, or climbs it if the step is low and the ball fast.
+func TestSteps(t *testing.T) {
+	heights := make([][]float64, 8)
+	for i := range heights {
+		heights[i] = []float64{0, 0}
+		if i >= 4 { // x > 0
+			heights[i] = []float64{0.05, 0.05}
+		}
+	}
+	s := ground(t, Terrain{Cell: 0.5, Heights: heights})
+	var q, v [][]float64
+	for _, speed := range []float64{0.3, 3} {
+		q, v = append(q, append([]float64{}, s.model.QPos0...)), append(v, make([]float64, s.model.Sizes.NV))
+		i := len(q) - 1
+		q[i][0], q[i][1], q[i][2] = -0.3, 0.1, 0.1
+		v[i][0], v[i][4] = speed, speed/0.1 // rolls
+	}
+	out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+		return []*Node{s.Step(State{QPos: in[0], QVel: in[1], QAcc: ZerosLike(in[1])}, nil, 500).QPos}
+	}, batchLast(q), batchLast(v))
+	slow, fast := batchFirst(t, out[0])[0], batchFirst(t, out[0])[1]
+	if slow[0] > 0 || math.Abs(slow[2]-0.1) > 5e-3 {
+		t.Errorf("the slow ball is at %.3f", slow[:3])
+	}
+	if fast[0] < 0.3 || fast[2] < 0.145 {
+		t.Errorf("the fast ball is at %.3f", fast[:3])
+	}
+}
