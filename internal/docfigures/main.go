@@ -17,13 +17,21 @@ import (
 // pages are the figures by file below docs. Functions that train use the folder for their runs.
 var pages = []struct {
 	file string
-	draw func(ctx context.Context, folder string) (figures.Grid, error)
+	draw func(ctx context.Context, folder string) (saver, error)
 }{
-	{"performance.png", performance},
-	{"performance-history.png", history},
-	{"adaptation.png", adaptation},
-	{"determinism.png", determinism},
-	{"faults.png", faults},
+	{"performance.png", grid(performance)},
+	{"performance-history.png", grid(history)},
+	{"adaptation.png", grid(adaptation)},
+	{"determinism.png", grid(determinism)},
+	{"faults.png", grid(faults)},
+	{"own_robot.gif", ownRobot},
+}
+
+// saver is a figure or an animation.
+type saver interface{ Save(path string) error }
+
+func grid(draw func(ctx context.Context, folder string) (figures.Grid, error)) func(context.Context, string) (saver, error) {
+	return func(ctx context.Context, folder string) (saver, error) { return draw(ctx, folder) }
 }
 
 func main() {
