@@ -119,6 +119,8 @@ def release(out: Path) -> list[str]:
     if not programs:
         raise Refused(f"nothing could be compiled; see {out}/*.log")
     version = version_of(programs[0])
+    if version == "(devel)":
+        raise Refused("the go command finds no version: make the release in a clone, not in a worktree of git")
     print(f"== packing {module} {version}", flush=True)
     write_module(out / "proxy", module, version, commit, time)
     packed = [pack(program, version, int(seconds)) for program in programs]
