@@ -42,6 +42,13 @@ func As(t testing.TB, kind backend.Kind) (own, as *xla.Platform) {
 	return own, &xla.Platform{Platform: &copied}
 }
 
+// WithWorkers returns a platform that uses so many of another one's workers.
+func WithWorkers(p *xla.Platform, workers int) *xla.Platform {
+	copied, of := *p, *p.Platform // of which a process has one
+	copied.Platform, of.Workers = &of, workers
+	return &copied
+}
+
 // Each runs a test on the best backend and on the pure Go one, or only on the one that QDNB_BACKEND names.
 func Each(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
 	t.Helper()

@@ -281,7 +281,7 @@ func cmamae(t *testing.T, p *xla.Platform, strategy string, dims, emitters, batc
 // All individuals of the first generation are finite, however many share a strategy and a slice: XLA
 // compiles the sampling of each size to another kernel.
 func TestStrategiesSampleFiniteIndividuals(t *testing.T) {
-	p := xlatest.Best(t)
+	p := xlatest.Pure(t)
 	sizes := map[string][][2]int{sepCMAESName: {{3, 60}, {6, 60}}, lmMAESName: {{3, 60}},
 		openAIESName: {{3, 60}}}
 	for strategy, sizes := range sizes {
@@ -296,7 +296,7 @@ func TestStrategiesSampleFiniteIndividuals(t *testing.T) {
 
 // CMA-MAE finds the optimum of sphere, which is 100, and spreads from its single initial cell.
 func TestCMAMAELearns(t *testing.T) {
-	p := xlatest.Best(t)
+	p := xlatest.Pure(t)
 	for strategy, want := range map[string]float32{sepCMAESName: 99.9, lmMAESName: 99,
 		openAIESName: 99} {
 		s := cmamae(t, p, strategy, 20, 5, 100, 10)
@@ -318,7 +318,7 @@ func TestCMAMAELearns(t *testing.T) {
 // CMA-ES on the grid of MAP-Elites, which is CMA-ME, adapts its step size to sphere: it finds better
 // solutions in more cells than Iso+LineDD with the paper's step sizes and as many evaluations.
 func TestCMAESOnAGridLearns(t *testing.T) {
-	of := cmamae(t, xlatest.Best(t), sepCMAESName, 100, 5, 100, 10)
+	of := cmamae(t, xlatest.Pure(t), sepCMAESName, 100, 5, 100, 10)
 	sum := func(emitter Emitter) (sum, best float32) {
 		s := searchOf(t, of.programs.Platform, of.task, Parts{Mix: Mix{{emitter, 1}}}, of.settings)
 		for _, f := range steps(t, s, 80)[79].Fitnesses {

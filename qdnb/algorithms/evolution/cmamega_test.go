@@ -163,7 +163,7 @@ func TestEmittersRestartAtGivenGenotypes(t *testing.T) {
 // Gradients lead to the optimum of sphere and to nearly all cells, and across the descriptors of arm,
 // where the fitness has no gradient at the start.
 func TestMEGALearns(t *testing.T) {
-	p := xlatest.Best(t)
+	p := xlatest.Pure(t)
 	for _, box := range []*envs.BlackBox{envs.Sphere(20), envs.Arm(20)} {
 		mega, maega := smallMEGA(box.Spec())
 		best, cells := float32(99.5), 60

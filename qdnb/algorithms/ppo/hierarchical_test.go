@@ -196,11 +196,9 @@ func TestShares(t *testing.T) {
 	p := xlatest.Best(t)
 	var want map[string]npz.Array
 	for slice, workers := range map[int]int{1: p.Workers, 6: 1} {
-		limited := *p
-		limited.Workers = workers
 		settings := small()
 		settings.Slice = slice
-		s := newSearch(t, &limited, options(false, 3), settings)
+		s := newSearch(t, xlatest.WithWorkers(p, workers), options(false, 3), settings)
 		for range 2 {
 			must.Get(s.Step())
 		}

@@ -51,9 +51,7 @@ func TestCrossedEvaluator(t *testing.T) {
 		if all[0] == all[1] || all[0] == all[states] {
 			t.Errorf("all states or all policies give the same result: %v", all)
 		}
-		single := *p
-		single.Workers = 1
-		less, _ := evaluate(&single, genotypes)
+		less, _ := evaluate(xlatest.WithWorkers(p, 1), genotypes)
 		xlatest.Close(t, "the fitness on one device", less, all, 0)
 		if _, err := NewEvaluator(p, task, Plan{Policies: 2, States: -1, Slice: 1}); err == nil {
 			t.Error("an evaluator with -1 initial states was accepted")
