@@ -3,6 +3,8 @@ package skills
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -77,6 +79,13 @@ func (q QDAC) Condition(p Problem) Problem {
 		return []*Node{AddScalar(MulScalar(Div(Sub(x, lower), Sub(upper, lower)), 2), -1)}
 	}}
 	return p
+}
+
+// observesPosition reports whether the horizontal position is among the observations.
+func observesPosition(env envs.Spec) bool {
+	return slices.ContainsFunc(env.ObservationComponents, func(c envs.Component) bool {
+		return c.Name == "x" || strings.HasPrefix(c.Name, "(position of ")
+	})
 }
 
 // Init implements [Diversity].
@@ -172,7 +181,7 @@ var _ = preset("qdac", defaultQdac, wide)
 // and of stored transitions are those of DIAYN.
 func defaultQdac(env envs.Spec) *Discovery {
 	d := discovery(env, QDAC{Hidden: []int{256, 256}, Distance: 0.01, Smooth: 1e-3, Redraw: 0.5,
-		Changes: env.Name == "ant-omni" || env.Name == "humanoid-omni"}, TaskOnly{})
+		Changes: env.Positions() && env.Observations > 0 && !observesPosition(env)}, TaskOnly{})
 	d.NumSkills, d.DescriptorFullState = 256, false
 	d.RewardScaling, d.AlphaInit, d.FixAlpha, d.BatchSize, d.EvaluationStates = 1, 1, false, 512, 1
 	return d
