@@ -135,7 +135,7 @@ func (r *Rigid) Values(c Conditions) (values []float32, err error) {
 	return values, nil
 }
 
-// Under sets the conditions of a state at the start of an episode to values, [Width].
+// Under sets the conditions of a state at the start of an episode to values, of which there are [Rigid.Width].
 func (r *Rigid) Under(s State, values *Node) State {
 	s.PhysicsState = append(slices.Clone(s.PhysicsState[:len(s.PhysicsState)-1]), r.broadcast(values, s.Reward))
 	if !r.Grounded || !r.varies(TerrainMultiplier) && !r.varies(TerrainOffset) {
