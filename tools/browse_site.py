@@ -32,7 +32,8 @@ class Visit:
         self.page: Page = browser.new_page(viewport={"width": width, "height": 844})
         self.page.set_default_timeout(180_000)  # WebGL in software on a busy machine
         self.page.on("request", lambda r: self.request(r.url))
-        self.page.on("requestfailed", lambda r: self.note(f"cannot load {r.url}"))
+        # A page that is left ends its requests.
+        self.page.on("requestfailed", lambda r: r.failure != "net::ERR_ABORTED" and self.note(f"cannot load {r.url}"))
         self.page.on("pageerror", lambda e: self.note(f"error {e}"))
         self.page.on("console", lambda m: m.type == "error" and self.note(f"says {m.text}"))
 
