@@ -195,7 +195,7 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 			"want two coordinates, as in 10,30, not \"1\" (see `qdnb eval --help`)"},
 		{eval("--episodes", "0"), 1, "episodes"},
 		{eval("--figure", filepath.Join(root, "a.png")), 1, "--figure draws corrected repertoires"},
-		{eval("--corrected", "--figure", filepath.Join(root, "a.txt")), 1, "known: pdf, png, svg"},
+		{eval("--corrected", "--figure", filepath.Join(root, "a.txt")), 1, "known: html, pdf, png, svg"},
 		{[]string{"eval", "--runs", root, "dads", "--run", "other"}, exitUsage, "one run"},
 		{[]string{"eval", "--runs", root, "--run", "nothing", "--episodes", "1"}, 1, "nothing"},
 		{[]string{"eval", "--runs", root, "--run", adaptation, "--episodes", "1"}, 1,

@@ -366,8 +366,8 @@ func TestRobot(t *testing.T) {
 		t.Errorf("status %d, %s%s", status, stdout, stderr)
 	}
 	for file, want := range map[string]string{
-		"refused/mocap":       "(nmocap)",
-		"accepted/gym_pusher": "--ignore-pairs leaves such contacts out",
+		"refused/mocap":              "(nmocap)",
+		"refused/ellipsoid_collides": "--ignore-pairs leaves such contacts out",
 	} {
 		stdout, stderr, status = invoke(t, "robot", "../../envs/mujoco/testdata/"+file+"_model.json", "--picture", picture)
 		if status != 1 || !strings.Contains(stderr, want) {

@@ -106,7 +106,7 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 	// A run of other programs is listed.
 	status := filepath.Join(root, lines[2].Run.Name(), "status.json")
 	text := string(must.Get(os.ReadFile(status)))
-	other := regexp.MustCompile(`"programs": *"\w{16}"`).ReplaceAllString(text, `"programs":"0123456789abcdef"`)
+	other := regexp.MustCompile(`"(programs|numbers)": *"\w{16}"`).ReplaceAllString(text, `"$1":"0123456789abcdef"`)
 	must.Do(os.WriteFile(status, []byte(other), 0o666))
 	stdout, _ = succeed(t, "sweep", "status", "--plan", plan, "--runs", root)
 	if !strings.Contains(stdout, lines[2].Run.Name()+": computed by other programs than today's\n") ||

@@ -103,6 +103,7 @@ type peerAnswer struct {
 
 func (p *Peer) answer() (a peerAnswer, err error) {
 	if !p.out.Scan() {
+		_, _ = p.in.Close(), p.cmd.Wait() // after which all of its last words are there
 		if p.context.Err() != nil {
 			return a, p.context.Err()
 		}
