@@ -142,7 +142,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		change          func(*Spec)
 	}{
 		{`"pointmaz"; did you mean "pointmaze"?`, "map-elites", func(s *Spec) { s.Env = "pointmaz" }},
-		{`did you mean "ant-maze", "ant-omni", "ant-trap" or "ant-uni"?`, "map-elites",
+		{`"ant-maze", "ant-omni", "ant-trap" or "ant-uni"?`, "map-elites",
 			func(s *Spec) { s.Env = "ant" }},
 		{"the budget is negative", "map-elites", func(s *Spec) { s.Budget.Generations = -1 }},
 		{`unknown backend "nonsense"`, "map-elites", func(s *Spec) { s.Backend = "nonsense" }},

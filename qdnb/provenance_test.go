@@ -49,7 +49,7 @@ func TestOrigins(t *testing.T) {
 		return again
 	}
 	check("an earlier program", altered(func(r *runs.Run) {
-		r.Status.Machines[0].Programs = "0123456789abcdef"
+		r.Status.Machines[0].Programs, r.Status.Machines[0].Numbers = "0123456789abcdef", ""
 	}), session.OtherPrograms)
 	check("two programs", altered(func(r *runs.Run) {
 		r.Status.UseMachine(runs.MachineUse{Programs: "0123456789abcdef", After: 1})
