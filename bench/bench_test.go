@@ -150,7 +150,7 @@ func peakMemory() float64 {
 	return 0
 }
 
-// Every benchmark runs, in small sizes, and reports numbers.
+// Every benchmark runs at small sizes and reports numbers.
 func TestBenchmarks(t *testing.T) {
 	must.Do(flag.Set("test.benchtime", "1x"))
 	small := " -set hidden=[8,8] -set episode_length=20"

@@ -15,7 +15,7 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// Variable is a quantity that a [Rigid] task remembers beside the state of its system, such as a command or
+// Variable is a quantity that a [Rigid] task remembers along with the state of its system, such as a command or
 // the previous action. [StepView.Recall] returns its value.
 type Variable struct {
 	Name string
@@ -81,7 +81,7 @@ func Phase(name string, turnsPerSecond float64) Variable {
 		}}
 }
 
-// remembered is what a task keeps beside the physics state of its system: a pytree.
+// remembered is what a task keeps along with the physics state of its system: a pytree.
 type remembered struct {
 	Keys      random.Key // of the episode, [B]
 	Steps     *Node      // of the episode so far, int32 [B]
@@ -202,7 +202,7 @@ func (r *Rigid) delayed(k remembered, action *Node) (remembered, *Node) {
 	return k, late
 }
 
-// restart returns how the next episode of each copy starts, whose memory is drawn anew, given the memory of
+// restart returns how the next episode of each copy starts, whose memory is drawn again, given the memory of
 // this one and the state of the system at its start.
 func (r *Rigid) restart(system []*Node, k remembered) State {
 	return r.Begin(k.Keys.FoldIn(streamEpisode), algebra.State{Parts: system})

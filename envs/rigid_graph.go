@@ -35,7 +35,7 @@ type Rigid struct {
 	// Contacts is the number of contact components at the end of an observation.
 	Contacts int
 
-	// Memory lists what the task remembers from step to step. AutoReset draws it anew for each episode.
+	// Memory lists what the task remembers from step to step. AutoReset draws it again for each episode.
 	Memory []Variable
 	// Latency is the least and the greatest number of control steps by which actions take effect later, drawn for
 	// each episode. Until the first ones do, actions are 0.

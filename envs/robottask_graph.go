@@ -300,7 +300,7 @@ type StoredRobot struct {
 	Model mujoco.Model
 }
 
-// MarshalJSON writes the compiled model with the task beside it, so that the file is a compiled model, too.
+// MarshalJSON writes the compiled model with the task added, so that the file is a compiled model, too.
 func (r StoredRobot) MarshalJSON() ([]byte, error) {
 	var content map[string]json.RawMessage
 	text, err := json.Marshal(r.Model)

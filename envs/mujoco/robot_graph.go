@@ -127,7 +127,7 @@ type view struct {
 }
 
 // view returns the view of a state. A task looks at a state several times, so the last four views, which are of
-// the states before and after a step and their late ones, are kept: else each look would build its graph anew.
+// the states before and after a step and their late ones, are kept: else each look would build its graph again.
 func (s *System) view(state algebra.State) *view {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -89,7 +89,7 @@ func (t *Terrain) table() (rows [][]float32) {
 func (t *Terrain) size() (nx, ny int) { return max(2, len(t.Heights)), max(2, len(t.Heights[0])) }
 
 // touches finds the contacts of balls with a terrain, whose points are given relative to the origin of its plane:
-// with the tops below them, and with the nearest of the higher columns beside them.
+// with the tops below them, and with the nearest of the higher neighbouring columns.
 func (t *Terrain) touches(under conditions, center algebra.Vector, radius algebra.Num) (top, beside touch) {
 	nx, ny := t.size()
 	rows := center.X.Rows

@@ -61,7 +61,7 @@ func cachePrograms(path string) {
 		err = diskcache.Hook(path, store, environment)
 	}
 	if err != nil {
-		fmt.Fprintf(messages, "qdnb: compiled programs are not cached (%v), so each process compiles anew\n", oneLine(err))
+		fmt.Fprintf(messages, "qdnb: compiled programs are not cached (%v), so each process compiles them again\n", oneLine(err))
 	}
 }
 

@@ -91,7 +91,7 @@ func touching(c draw.Canvas) *touchable {
 	}
 }
 
-// touchPanelOf says which panel is drawn next, and what stands above it and beside it.
+// touchPanelOf says which panel is drawn next, and what stands above it and next to it.
 func touchPanelOf(c draw.Canvas, p *Panel, area vg.Rectangle, row, column, title string) {
 	t, ok := c.Canvas.(*touchable)
 	if !ok {

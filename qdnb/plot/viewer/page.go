@@ -137,7 +137,7 @@ func (p *Page) HTML() ([]byte, error) {
 	return page, err
 }
 
-// html returns the page, with its films or, if they are files in a folder beside it, these.
+// html returns the page, with its films or, if they are files in a folder next to it, these.
 func (p *Page) html(folder string) (page []byte, films []string, err error) {
 	if p.first() < 0 {
 		return nil, nil, errNoFilm

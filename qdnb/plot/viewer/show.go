@@ -43,7 +43,7 @@ func (p *Page) Save(path string) error {
 	return atomicfile.WriteBytes(path, page)
 }
 
-// SaveSplit writes the page to a file, and its films to files in a folder of the same name beside it:
+// SaveSplit writes the page to a file, and its films to files in a folder of the same name next to it:
 // walker.html and walker/0.js. The page loads a film when its entry is selected, from a server or from a disk, so
 // it may have thousands.
 func (p *Page) SaveSplit(path string) error {
