@@ -3,9 +3,9 @@ package experiments
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
@@ -18,7 +18,7 @@ func (s Scale) control() (set []string, budget runs.Budget) {
 	case Paper:
 		return nil, session.ControlBudget
 	case Medium:
-		return []string{"value_hidden=64,64"}, runs.Budget{CPU: mediumMinutes * time.Minute}
+		return []string{"value_hidden=64,64"}, runs.Budget{CPU: results.MediumTime}
 	case Small:
 		return []string{
 			"num_envs=128", "evaluation_envs=64", "evaluation_interval=4", "batch_size=32",

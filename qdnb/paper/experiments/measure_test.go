@@ -1,14 +1,11 @@
 package experiments
 
 import (
-	"slices"
 	"testing"
 	"time"
 
-	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
-	"example.com/qdnb/qdnb/algorithms/registry"
 )
 
 // A measurement extrapolates to six minutes, and leaves nothing behind.
@@ -20,13 +17,4 @@ func TestMeasure(t *testing.T) {
 	}
 	errtest.Want(t, errtest.Of(Measure(t.Context(), "map-elite", "pointmaze", half)), "map-elites")
 	errtest.Want(t, errtest.Of(Measure(t.Context(), "map-elites", "pointmazes", half)), "pointmaze")
-}
-
-// The shipped table names what exists, with steps that a run can take.
-func TestMediumSteps(t *testing.T) {
-	for pair, steps := range stepsInMinutes() {
-		if _, err := registry.Find(pair[0]); err != nil || !slices.Contains(catalog.Names(), pair[1]) || steps < 10_000 {
-			t.Errorf("%v: %d steps, %v", pair, steps, err)
-		}
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/names"
@@ -152,7 +151,7 @@ func (p planner) add(label string, run runs.Config, budget runs.Budget, episodes
 	if p.Scale == Medium {
 		line.CPUSeconds = results.EvaluationSeconds(run.Env, episodes)
 		if budget != (runs.Budget{}) {
-			line.CPUSeconds += (compileTime + mediumMinutes*time.Minute).Seconds()
+			line.CPUSeconds += (compileTime + results.MediumTime).Seconds()
 		}
 	}
 	line, err := line.Sealed()

@@ -237,7 +237,7 @@ func targetsOf(scale Scale) (list []results.SMERLTarget) {
 func TestMediumPlans(t *testing.T) {
 	paper := plan(t, "training", Options{Seeds: 3})
 	for i, line := range plan(t, "training", Options{Scale: Medium, Targets: targetsOf(Medium)}) {
-		budget := runs.Budget{EnvSteps: stepsInMinutes()[[2]string{line.Run.Algorithm, line.Run.Env}]}
+		budget := runs.Budget{EnvSteps: results.MediumSteps(line.Run.Algorithm, line.Run.Env)}
 		if budget.EnvSteps == 0 {
 			budget.CPU = 6 * time.Minute
 		}

@@ -107,6 +107,7 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 			r.Programs = ""
 		}
 	}
+	r.measure(s.Budget)
 	if err := r.configure(c); err != nil || !complete {
 		return r, err
 	}

@@ -62,7 +62,8 @@ type Trained struct {
 	CPUSeconds                        float64 // processor time if the budget limits it, else 0
 	MaxFitness, Coverage, QDScore     float64 // final values; -Inf, 0 and 0 without solutions
 	// Processor is the processor time of the whole training, s. Machine and Programs are those that
-	// computed it (see [runs.MachineUse]), "" if they changed or are not recorded.
+	// computed it (see [runs.MachineUse]), "" if they changed or are not recorded. If the budget is that of
+	// [MediumSteps], time and machine are those of the measurement.
 	Processor         float64
 	Machine, Programs string
 	// A and B are the settings of the experiment "sensitivity", if the algorithm has a grid.

@@ -1,0 +1,33 @@
+package results
+
+import (
+	"slices"
+	"testing"
+
+	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/qdnb/algorithms/records"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// The shipped table names what exists, with steps that a run can take. A run with such a budget took the measured
+// time on the measured machine, wherever it was trained, and any other run what it took.
+func TestMeasured(t *testing.T) {
+	steps, machine := measured()
+	for pair, n := range steps {
+		if _, ok := records.Find(pair[0]); !ok || !slices.Contains(catalog.Names(), pair[1]) || n < 10_000 {
+			t.Errorf("%v: %d steps", pair, n)
+		}
+	}
+	r := Trained{Algorithm: "map-elites", Env: "pointmaze", Processor: 500, Machine: "another"}
+	other := r
+	r.measure(runs.Budget{EnvSteps: MediumSteps(r.Algorithm, r.Env)})
+	if r.Processor != 360 || r.CPUSeconds != 360 || r.Machine != machine || machine == "" {
+		t.Errorf("%.0f s on %q", r.Processor, r.Machine)
+	}
+	for _, budget := range []runs.Budget{{}, {EnvSteps: 1000}, {CPU: MediumTime}} {
+		kept := other
+		if kept.measure(budget); kept.Processor != 500 || kept.Machine != "another" {
+			t.Errorf("%v: %.0f s on %q", budget, kept.Processor, kept.Machine)
+		}
+	}
+}
