@@ -69,6 +69,10 @@ class TestLedger(unittest.TestCase):
             text = file.read()
         self.assertEqual(text.partition(ledger.BEGIN)[2].partition(ledger.END)[0].strip(), ledger.table(rows).strip())
 
+    def test_the_fastest_peer_is_shown(self):
+        table = ledger.table([row(), row(against="slices", peers=(9.0, 20.0, 11.0), slicing=4)])
+        self.assertTrue("slices of 4 | 1 | 11 |" in table and "whole" not in table, table)
+
     def test_steps_keep_their_status(self):
         for command, status in (("pass", 0), ("raise SystemExit(3)", 3)):
             self.assertEqual(ledger.step("a step", [sys.executable, "-c", command], keep=False), status)
@@ -83,7 +87,7 @@ class TestLedger(unittest.TestCase):
             with open(page, encoding="utf-8") as file:
                 text = file.read()
             self.assertTrue(text.startswith("before\n") and text.endswith("\nafter\n"), text)
-            self.assertEqual(text.count("| **11.00** |"), 1)
+            self.assertEqual(text.count("| **11.00** (10.00–12.00) |"), 1)
             with open(page, "w", encoding="utf-8") as file:
                 file.write("no table\n")
             with self.assertRaises(ledger.Damaged):
