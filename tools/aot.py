@@ -22,6 +22,8 @@ import sys
 
 TOOLS = os.path.dirname(os.path.abspath(__file__))
 TABLE = os.path.join(os.path.dirname(TOOLS), "docs", "accelerators.csv")
+# nodes are all that a run of the program executes, longest_loop is the iterations and nodes per iteration of the loop that
+# executes most, waits are loops whose count only the device knows, compile_s is processor time.
 HEADER = ("device", "run", "program", "nodes", "longest_loop", "waits", "compile_s")
 
 ENVIRONMENTS = ("pointmaze", "ant-uni", "walker-uni", "halfcheetah-uni", "ant-trap", "ant-maze", "ant-omni")

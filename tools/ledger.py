@@ -171,11 +171,13 @@ def latest(rows: list[Row]) -> list[Row]:
 
 
 def table(rows: list[Row]) -> str:
-    """The newest rows as Markdown, one table per machine. Of the peers of a case it has the one that took the least time."""
+    """The newest rows as Markdown, one table per machine. Of the peers of a case it has the one that took the least time,
+    on the machine that measured the case last."""
+    measured_on = {(r.stage, r.case, r.measure): r.machine for r in rows if r.against}
     fastest: dict[tuple[str, ...], Row] = {}
     for r in latest(rows):
-        case = r.machine, r.stage, r.case, r.measure
-        if case not in fastest or r.peer_s < fastest[case].peer_s:
+        case = r.stage, r.case, r.measure
+        if measured_on[case] == r.machine and (case not in fastest or r.peer_s < fastest[case].peer_s):
             fastest[case] = r
     lines = []
     for name in dict.fromkeys(r.machine for r in fastest.values()):

@@ -84,11 +84,8 @@ func arguments(line string) (args []string) {
 	return args
 }
 
-// declared matches the names of environments that a page defines.
-var declared = regexp.MustCompile(`Name: "([a-z-]+)", Observations:`)
-
 // parse parses a command of a page. A partial command may lack required arguments.
-func parse(page, line string, whole bool) error {
+func parse(line string, whole bool) error {
 	flags := cli
 	parser := kong.Must(&flags, kong.Name("qdnb"), kong.Writers(io.Discard, io.Discard),
 		kong.Exit(func(int) {}))
@@ -115,11 +112,6 @@ func parse(page, line string, whole bool) error {
 	}
 	switch {
 	case args[0] == "train": // names of algorithms, environments and settings
-		for _, own := range declared.FindAllStringSubmatch(page, -1) {
-			if flags.Train.Env == own[1] {
-				flags.Train.Env = "pointmaze"
-			}
-		}
 		spec := qdnb.Spec{Algorithm: flags.Train.Algorithm, Env: flags.Train.Env,
 			Tune: runs.Assign(flags.Train.Set...)}
 		if flags.Train.Robot != "" { // a file that is not here
@@ -156,12 +148,12 @@ func TestQuotedCommandsAreRight(t *testing.T) {
 		blocks, words := quoted(string(data))
 		count += len(blocks)
 		for _, line := range blocks {
-			if err := parse(string(data), line, true); err != nil {
+			if err := parse(line, true); err != nil {
 				t.Errorf("%s: qdnb %s: %v", path, line, err)
 			}
 		}
 		for _, line := range words {
-			if err := parse(string(data), line, false); err != nil {
+			if err := parse(line, false); err != nil {
 				t.Errorf("%s: `qdnb %s`: %v", path, line, err)
 			}
 		}
@@ -223,7 +215,7 @@ func TestExamplesOfTheHelpAreRight(t *testing.T) {
 	for path, lines := range examples {
 		for line := range strings.SplitSeq(strings.TrimSpace(lines), "\n") {
 			rest, ok := strings.CutPrefix(strings.TrimSpace(line), "qdnb ")
-			if err := parse("", rest, true); err != nil || !ok || !strings.HasPrefix(rest, path) {
+			if err := parse(rest, true); err != nil || !ok || !strings.HasPrefix(rest, path) {
 				t.Errorf("example of %s: %s: %v", path, line, err)
 			}
 		}
@@ -234,41 +226,9 @@ func TestExamplesOfTheHelpAreRight(t *testing.T) {
 	}
 }
 
-// boat returns the files of the guide to environments, by the paths that they would have.
-func boat(t *testing.T, root string) map[string]string {
-	page := must.Get(os.ReadFile(filepath.Join(root, "docs/guides/add-an-environment.md")))
-	blocks := regexp.MustCompile("(?s)`(envs/boat_\\w+\\.go)`:\n\n```go\n(.*?)\n```").
-		FindAllStringSubmatch(string(page), -1)
-	files := map[string]string{}
-	for _, block := range blocks {
-		path := filepath.Join(t.TempDir(), filepath.Base(block[1]))
-		must.Do(os.WriteFile(path, []byte(block[2]), 0o600))
-		files[filepath.Join(root, block[1])] = path
-	}
-	return files
-}
-
-// The boat of the guide to environments compiles and keeps the promises of an environment.
+// The program of the guide to environments runs.
 func TestGuideToEnvironments(t *testing.T) {
-	root := must.Get(filepath.Abs("../.."))
-	files := boat(t, root)
-	if len(files) != 2 {
-		t.Fatalf("the guide has the files %v, want an environment and its test", files)
-	}
-	overlay := filepath.Join(t.TempDir(), "overlay.json")
-	data := must.Get(json.Marshal(map[string]any{"Replace": files}))
-	must.Do(os.WriteFile(overlay, data, 0o600))
-	build := exec.Command("go", "test", "-overlay", overlay, "-run", "TestBoat", "./envs")
-	build.Dir = root
-	out, err := build.CombinedOutput()
-	if err != nil || strings.Contains(string(out), "no tests to run") {
-		t.Errorf("%v: %s", err, out)
-	}
-}
-
-// The program of the page on the cart pole runs.
-func TestGuideToCartPole(t *testing.T) {
-	runGuide(t, "cart-pole", "QDNB_RUNS=runs", func(program string) string {
+	runGuide(t, "add-an-environment", "QDNB_RUNS=runs", func(program string) string {
 		return strings.Replace(program, "Generations(200)", "Generations(2)", 1)
 	}, "stands for")
 }
@@ -294,7 +254,7 @@ func TestGuideToFigures(t *testing.T) {
 
 // preludes declare what the blocks of a page use without saying where it comes from.
 var preludes = map[string]string{
-	"add-an-environment":   "var (ctx = context.Background(); low envs.Env; seed int64)",
+	"add-an-environment":   "var low envs.Env",
 	"environments":         "var (env envs.Env; state envs.State; g *Graph)",
 	"hierarchical-control": "var (ctx = context.Background(); maze envs.Env; skills envs.Skills)",
 	"own-simulator": "var (ctx = context.Background(); simulator *envs.Simulator)\n" +
@@ -311,19 +271,16 @@ func TestGoCodeOfPagesCompiles(t *testing.T) {
 			packages[filepath.Base(dir)] = "example.com/qdnb/" + must.Get(filepath.Rel(root, dir))
 		}
 	}
-	files := boat(t, root)
+	files := map[string]string{}
 	var folders []string
 	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md"} {
 		for _, path := range must.Get(filepath.Glob(filepath.Join(root, pattern))) {
 			name := strings.TrimSuffix(filepath.Base(path), ".md")
 			blocks := regexp.MustCompile("(?s)\n```go\n(.*?)\n```").FindAllStringSubmatch(string(must.Get(os.ReadFile(path))), -1)
-			if len(blocks) == 0 || strings.HasPrefix(blocks[0][1], "package main") {
-				continue // a program: see the tests of guides
-			}
 			text := preludes[name] + "\n"
 			for i, block := range blocks {
 				if strings.HasPrefix(block[1], "package ") || strings.HasPrefix(block[1], "\t") {
-					continue // a file, or a line of one: see the tests above
+					continue // a program, or a line of one: see the tests of guides
 				}
 				declared, run, cell := strings.Cut(block[1], "%%\n")
 				if !cell {

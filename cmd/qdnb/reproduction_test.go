@@ -33,7 +33,7 @@ func TestReproductionCommand(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(picture), "\x89PNG") {
 		t.Errorf("the figure: %v", err)
 	}
-	if got := strings.Count(page, " 1280 (± 0.816) = |"); got != 2 {
+	if got := strings.Count(page, " 1280 = (1280) |"); got != 2 {
 		t.Errorf("the page has the number of DADS+REWARD %d times:\n%s", got, page)
 	}
 

@@ -17,5 +17,20 @@
 // graph. Known quantities cost nothing at run time. Bodies are laid out by limbs, so joints and contacts
 // are elementwise operations. ARCHITECTURE.md explains the design.
 //
+// # The calls of a contact
+//
+//	Step                       loop over the substeps of a control step
+//	  springSubstep              spring dynamics: joints, actuators, gravity, then contacts
+//	    resolveContacts
+//	      contactSolvers           for each group of contacts: all at once, or near walls one at a time
+//	      impulses
+//	        findContacts             points, normals and penetrations
+//	        collide                  the law: Baumgarte stabilisation and Coulomb friction
+//	        average                  over the contacts of a body
+//	    applyImpulse             to the velocities
+//	  positionIteration          position based dynamics
+//	    correctPositions         findContacts, solveContactPosition, average
+//	    correctVelocities        solveContactVelocity, average
+//
 // In comments, "the source" is Brax, and file names in parentheses are Brax's.
 package physics

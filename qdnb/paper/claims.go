@@ -17,7 +17,8 @@ func Claims(data *Data, ids ...string) (*tables.Table, error) {
 		Header: []string{"statement", "verdict", "evidence: medians (± standard deviation)", "compared",
 			"seeds"}}
 	used := map[string]bool{}
-	var undecided []string
+	var reasons []string
+	open := map[string][]string{} // IDs by reason
 	for _, r := range claims.Check(data.Tables) {
 		wanted := len(ids) == 0
 		for _, id := range ids {
@@ -31,7 +32,10 @@ func Claims(data *Data, ids ...string) (*tables.Table, error) {
 		row := tables.Row(fmt.Sprintf("%s (%s)", r.Claim, r.Where), string(r.Verdict), r.Evidence, r.Scope,
 			r.Seeds())
 		if row[1].Bold = r.Verdict != claims.Undecided; !row[1].Bold {
-			undecided = append(undecided, r.ID+": "+r.Reason)
+			if open[r.Reason] == nil {
+				reasons = append(reasons, r.Reason)
+			}
+			open[r.Reason] = append(open[r.Reason], r.ID)
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -40,8 +44,11 @@ func Claims(data *Data, ids ...string) (*tables.Table, error) {
 			return nil, fmt.Errorf("unknown claim %q: `qdnb claims` lists the IDs", id)
 		}
 	}
-	if len(undecided) > 0 {
-		t.Notes = []string{"Open: " + strings.Join(undecided, "; ") + "."}
+	for i, reason := range reasons {
+		reasons[i] = fmt.Sprintf("%s (%s)", reason, strings.Join(open[reason], ", "))
+	}
+	if len(reasons) > 0 {
+		t.Notes = []string{"Open: " + strings.Join(reasons, "; ") + "."}
 	}
 	return t, nil
 }

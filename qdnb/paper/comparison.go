@@ -36,9 +36,8 @@ func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
 		return nil, absent{fmt.Sprintf("no run on %s is complete; there are runs on %s", strings.Join(envs, ", "),
 			strings.Join(all, ", "))}
 	}
-	c := newComparison(d)
-	c.methods = figures.SortMethods(methods)
-	table := c.table(chosen)
+	c := &comparison{Data: d}
+	table := c.table(figures.SortMethods(methods), chosen)
 	if len(envs) == 0 {
 		envs = curveEnvs
 	}
@@ -46,133 +45,98 @@ func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
 	return table, nil
 }
 
-// comparison compares the runs of experiments folders with the paper's tables 9 and 10.
+// comparison compares the runs of an experiments folder with the paper's tables 9 and 10, and collects notes.
 type comparison struct {
-	folders []*Data
-	equal   []*results.Tables // of the folders, at equal shares
-	methods []string
-	notes   []string
-	brief   bool // without the scores at equal shares
+	*Data
+	notes []string
 }
 
-func newComparison(folders ...*Data) *comparison {
-	c := &comparison{folders: folders, methods: allMethods}
-	for _, d := range folders {
-		c.equal = append(c.equal, d.EqualShares())
-	}
-	return c
-}
-
-// table has a row for each method with runs, and for each metric the paper's numbers, the medians of
-// each folder, and those at equal shares.
-func (c *comparison) table(envs []string) *tables.Table {
+// table has a row for each method with runs on an environment, and for each metric the paper's numbers, the
+// medians of the runs, and those at equal shares.
+func (c *comparison) table(methods, envs []string) *tables.Table {
+	unequal := c.unequal(envs)
+	equal := c.EqualShares()
 	t := &tables.Table{Caption: "Medians over seeds and the paper's", Grouped: true,
 		Header: []string{"environment", "method", "seeds × share"}}
 	for _, m := range scoreMetrics {
-		t.Header = append(t.Header, m.name+", paper")
-		for i := range c.folders {
-			if c.has(i, envs) {
-				t.Header = append(t.Header, "ours"+c.suffix(i))
-			}
-			if c.unequal(i, envs) {
-				t.Header = append(t.Header, "equal shares"+c.suffix(i))
-			}
+		t.Header = append(t.Header, m.name+", paper", "ours")
+		if unequal {
+			t.Header = append(t.Header, "equal shares")
 		}
 	}
 	t.Header = append(t.Header, "remarks")
 	for _, env := range envs {
-		for _, method := range c.methods {
-			if row := c.row(method, env, envs); row != nil {
-				t.Rows = append(t.Rows, tables.Row(row...))
+		environment := env
+		if c.unequal([]string{env}) {
+			environment += fmt.Sprintf(" (%s %%)", tables.Short(100*c.Share(results.ExperimentTraining, env), 2))
+		}
+		for _, method := range methods {
+			found := c.FinishedRuns(method, env)
+			if len(found) == 0 {
+				continue
 			}
+			row := []string{environment, figures.MethodName(method), effort(found)}
+			var remarks []string
+			for _, m := range scoreMetrics {
+				s := c.compare(m.of, method, env)
+				ours := strings.TrimSpace(spreadOf(s.own) + " " + marks[s.side])
+				if s.reached > 0 {
+					ours += " at " + tables.Short(s.reached, 2)
+				}
+				row = append(row, s.published(c), ours)
+				if unequal {
+					row = append(row, spreadOf(equal.Scores(method, env, m.of)))
+				}
+				if s.remark != "" {
+					remarks = append(remarks, c.note(s.remark))
+				}
+			}
+			slices.Sort(remarks)
+			t.Rows = append(t.Rows, tables.Row(append(row, strings.Join(slices.Compact(remarks), "; "))...))
 		}
 	}
-	t.Notes = []string{"Share: of the paper's environment steps. Equal shares: at the share next to the " +
+	t.Notes = append([]string{"Share: of the paper's environment steps. Equal shares: at the share next to the " +
 		"environment, which all methods reached. =, ↓, ↑: inside, below or above the paper's median ± " +
-		"standard deviation."}
-	for i, note := range c.notes {
-		t.Notes = append(t.Notes, fmt.Sprintf("[%d] %s", i+1, note))
-	}
+		"standard deviation. At: the share of the steps after which the paper's median was reached."}, c.numbered()...)
 	return t
 }
 
-// suffix names a folder if there are several.
-func (c *comparison) suffix(folder int) string {
-	if len(c.folders) == 1 {
-		return ""
+// effort formats the number of runs of the same kind and their median share of the paper's steps, if any.
+func effort(found []results.Trained) string {
+	share := stats.Median(results.EnvSteps.Scores(found)) / float64(found[0].PaperSteps())
+	if math.IsInf(share, 0) { // a method that is not in the paper
+		return fmt.Sprint(len(found))
 	}
-	return ", " + c.folders[folder].label()
+	return fmt.Sprintf("%d × %s", len(found), tables.Short(share, 2))
 }
 
-// has reports whether a folder has runs of the methods.
-func (c *comparison) has(folder int, envs []string) bool {
-	return slices.ContainsFunc(c.methods, func(method string) bool {
-		return slices.ContainsFunc(envs,
-			func(env string) bool { return len(c.folders[folder].FinishedRuns(method, env)) > 0 })
-	})
-}
-
-// unequal reports whether methods of a folder had different shares of the paper's steps.
-func (c *comparison) unequal(folder int, envs []string) bool {
-	return !c.brief && slices.ContainsFunc(c.folders[folder].Trained, func(r results.Trained) bool {
-		share := c.folders[folder].Share(results.ExperimentTraining, r.Env)
+// unequal reports whether methods had different shares of the paper's steps.
+func (c *comparison) unequal(envs []string) bool {
+	return slices.ContainsFunc(c.Trained, func(r results.Trained) bool {
+		share := c.Share(results.ExperimentTraining, r.Env)
 		return r.Finished && slices.Contains(envs, r.Env) && share < 0.995 && r.StepsRatio() > 1.1*share
 	})
 }
 
-// row returns the row of a method on an environment; nil without runs.
-func (c *comparison) row(method, env string, envs []string) []string {
-	var efforts, remarks []string
-	for _, d := range c.folders {
-		if found := d.FinishedRuns(method, env); len(found) > 0 {
-			share := stats.Median(results.EnvSteps.Scores(found)) / float64(found[0].PaperSteps())
-			text := fmt.Sprintf("%d × %s", len(found), tables.Short(share, 2))
-			if math.IsInf(share, 0) { // a method that is not in the paper
-				text = fmt.Sprint(len(found))
-			}
-			if len(c.folders) > 1 {
-				text = d.label() + " " + text
-			}
-			efforts = append(efforts, text)
-		}
+// compared is a metric of a method on an environment, here and in the paper.
+type compared struct {
+	own     []float64 // by seed
+	paper   PublishedScore
+	known   bool    // in the paper
+	side    string  // of the paper's spread
+	reached float64 // share of the paper's steps after which its median was reached; see [reached]
+	remark  string
+}
+
+func (c *comparison) compare(m results.Metric, method, env string) (s compared) {
+	if s.paper, s.known = publishedMedian(method, env, m); !s.known {
+		s.paper.Median = math.NaN()
 	}
-	if len(efforts) == 0 {
-		return nil
-	}
-	environment := env
-	if i := slices.IndexFunc(c.folders, func(d *Data) bool { return d.Share("", env) > 0 }); i >= 0 &&
-		c.unequal(i, []string{env}) {
-		environment += fmt.Sprintf(" (%s %%)",
-			tables.Short(100*c.folders[i].Share(results.ExperimentTraining, env), 2))
-	}
-	row := []string{environment, figures.MethodName(method), strings.Join(efforts, ", ")}
-	for _, m := range scoreMetrics {
-		paper, known := publishedMedian(method, env, m.of)
-		if !known {
-			paper.Median = math.NaN()
-		}
-		row = append(row, c.published(paper, known, method, env, m.name))
-		for i, d := range c.folders {
-			if !c.has(i, envs) {
-				continue
-			}
-			own := d.Scores(method, env, m.of)
-			side := sideOf(own, paper)
-			row = append(row, strings.TrimSpace(spreadOf(own)+" "+marks[side]))
-			if c.unequal(i, envs) {
-				row = append(row, spreadOf(c.equal[i].Scores(method, env, m.of)))
-			}
-			if remark := c.remark(d, method, env, m.of, side, own, paper); remark != "" {
-				remarks = append(remarks, remark)
-			}
-			if at := reached(d.FinishedRuns(method, env), m.of, paper.Median); at > 0 {
-				remarks = append(remarks, c.note(fmt.Sprintf("The paper's %s is reached after %s of its steps.", m.name,
-					tables.Short(at, 2))))
-			}
-		}
-	}
-	slices.Sort(remarks)
-	return append(row, strings.Join(slices.Compact(remarks), "; "))
+	s.own = c.Scores(method, env, m)
+	s.side = sideOf(s.own, s.paper)
+	s.reached = reached(c.FinishedRuns(method, env), m, s.paper.Median)
+	s.remark = c.remark(method, env, m, s)
+	return s
 }
 
 // reached returns the median share of the paper's steps after which a metric reached the paper's median;
@@ -192,12 +156,12 @@ func asPublished(r results.Trained) bool {
 	return r.StepsRatio() >= 0.995 && slices.Equal(r.Units, []int{256, 256})
 }
 
-// label names a folder in tables.
+// label names a folder in the figure and on the page.
 func (d *Data) label() string {
 	if d.Name() == "paper" {
-		return "paper's settings"
+		return "the paper's settings"
 	}
-	return d.Name()
+	return "scale " + d.Name()
 }
 
 // spreadOf formats the median of scores and their standard deviation.
@@ -208,43 +172,53 @@ func spreadOf(scores []float64) string {
 	return results.Spread(tables.Plain, scores)
 }
 
-// published formats a number of the paper, with a note on misprints.
-func (c *comparison) published(p PublishedScore, known bool, method, env, metric string) string {
-	if !known {
+// published formats the paper's number, with a note on misprints.
+func (s compared) published(c *comparison) string {
+	if !s.known {
 		return none
 	}
-	text := tables.Plain.Number(p.Median)
-	if !math.IsNaN(p.Std) {
-		text += " (± " + tables.Plain.Number(p.Std) + ")"
+	text := tables.Plain.Number(s.paper.Median)
+	if !math.IsNaN(s.paper.Std) {
+		text += " (± " + tables.Plain.Number(s.paper.Std) + ")"
 	}
-	if p.Note != "" {
-		text += " " + c.note(fmt.Sprintf("The paper's %s of %s on %s: %s.", metric,
-			figures.MethodName(method), env, p.Note))
+	return text + c.misprint(s.paper)
+}
+
+// misprint refers to a note on a number of the paper, if there is one.
+func (c *comparison) misprint(p PublishedScore) string {
+	if p.Note == "" {
+		return ""
 	}
-	return text
+	return " " + c.note(strings.ToUpper(p.Note[:1])+p.Note[1:]+".")
 }
 
 // remark says why a number is outside of the paper's spread, if a cause is known, or that none is
 // known of a run with the paper's steps.
-func (c *comparison) remark(d *Data, method, env string, m results.Metric, side string, own []float64,
-	p PublishedScore) string {
-	if side != below && side != above {
+func (c *comparison) remark(method, env string, m results.Metric, s compared) string {
+	if s.side != below && s.side != above {
 		return ""
 	}
-	if reason := reasonFor(d.Name(), method, env, string(m), side); reason != "" {
-		return c.note(reason)
+	if reason := reasonFor(c.Name(), method, env, string(m), s.side); reason != "" {
+		return reason
 	}
-	found := d.FinishedRuns(method, env)
-	deviations := math.Abs(stats.Median(own)-p.Median) / p.Std
+	deviations := math.Abs(stats.Median(s.own)-s.paper.Median) / s.paper.Std
 	switch {
-	case side == below && !asPublished(found[0]):
+	case s.side == below && !asPublished(c.FinishedRuns(method, env)[0]):
 		return ""
 	case deviations < 2:
-		return c.note(fmt.Sprintf("%.1f deviations %s: perhaps chance.", deviations, side))
-	case p.Std > 0:
-		return c.note(fmt.Sprintf("%.1f deviations %s: reason unknown.", deviations, side))
+		return fmt.Sprintf("%.1f deviations %s: perhaps chance.", deviations, s.side)
+	case s.paper.Std > 0:
+		return fmt.Sprintf("%.1f deviations %s: reason unknown.", deviations, s.side)
 	}
-	return c.note(side + ": reason unknown.")
+	return s.side + ": reason unknown."
+}
+
+// numbered returns the notes with their numbers.
+func (c *comparison) numbered() (list []string) {
+	for i, note := range c.notes {
+		list = append(list, fmt.Sprintf("[%d] %s", i+1, note))
+	}
+	return list
 }
 
 // note adds a text to the notes unless it is there, and returns the reference to it.
@@ -364,69 +338,109 @@ var pageIntro string
 func ReproductionPage(origin func(*runs.Run) string, folders ...*Data) (string, error) {
 	var out strings.Builder
 	out.WriteString(pageIntro)
-	c := newComparison(folders...)
 	for _, d := range folders {
 		if len(d.Problems) > 0 {
 			return "", d.Problems[0]
 		}
+		out.WriteString(d.statements())
+	}
+	written := false
+	var c comparison
+	for _, d := range folders {
 		programs, err := d.programs(origin)
 		if err != nil {
 			return "", err
 		}
-		out.WriteString(filled("- ", fmt.Sprintf("**%s**: %s", d.label(), d.coverage()+programs)))
-	}
-	c.brief = true
-	compared := false
-	for _, env := range curveEnvs {
-		c.notes = nil
-		t := c.table([]string{env})
-		if len(t.Rows) == 0 {
-			continue
-		}
-		compared = true
-		fmt.Fprintf(&out, "\n### %s\n\n", env)
-		t.Caption, t.Grouped, t.Header = "", false, t.Header[1:]
-		notes := t.Notes[1:] // the introduction has the first
-		t.Notes = nil
-		for i := range t.Rows {
-			t.Rows[i] = t.Rows[i][1:]
-		}
-		out.WriteString(t.Markdown())
-		for _, note := range notes {
-			out.WriteString("\n" + filled("", note))
+		fmt.Fprintf(&out, "\n## Scores at %s\n\n%s", d.label(), filled("", d.coverage()+programs))
+		c.Data = d
+		for _, m := range scoreMetrics {
+			if t := c.summary(m.name, m.of); len(t.Rows) > 0 {
+				written = true
+				fmt.Fprintf(&out, "\n%s", t.Markdown())
+			}
 		}
 	}
-	if !compared {
+	if !written {
 		return "", (*Data)(nil).noRuns(results.ExperimentTraining)
 	}
-	out.WriteString("\n## The paper's statements\n")
-	for _, d := range folders {
-		claims, err := Claims(d)
-		if order, wrong := CompareOrder(d); err == nil && wrong == nil && len(d.Labels()) > 2 {
-			claims.Caption, claims.Header = "", slices.Delete(claims.Header, 2, 3)
-			var decided [][]tables.Entry
-			for _, row := range claims.Rows {
-				if row[1].Bold {
-					decided = append(decided, slices.Delete(row, 2, 3)) // the evidence
-				}
+	out.WriteString("\n## Remarks\n")
+	for _, note := range c.numbered() {
+		out.WriteString("\n" + filled("", note))
+	}
+	return out.String(), nil
+}
+
+// summary has a row for each method with runs and a column for each environment: the median of a metric, its
+// side of the paper's spread, and the paper's median.
+func (c *comparison) summary(name string, m results.Metric) *tables.Table {
+	t := &tables.Table{Header: append([]string{name, "seeds", "share"}, curveEnvs...)}
+	for _, method := range allMethods {
+		row := []string{figures.MethodName(method), "", ""}
+		var seeds, shares []float64
+		for _, env := range curveEnvs {
+			found := c.FinishedRuns(method, env)
+			if len(found) == 0 {
+				row = append(row, none)
+				continue
 			}
-			notes := claims.Notes
-			claims.Rows, claims.Notes = decided, nil
-			mean := order.Rows[len(order.Rows)-1]
-			fmt.Fprintf(&out, "\n### Runs at scale %s\n\n", d.Name())
-			if len(decided) > 0 {
-				fmt.Fprintf(&out, "%s\n", claims.Markdown())
+			seeds = append(seeds, float64(len(found)))
+			shares = append(shares, stats.Median(results.EnvSteps.Scores(found))/float64(found[0].PaperSteps()))
+			s := c.compare(m, method, env)
+			text := strings.TrimSpace(tables.Plain.Number(stats.Median(s.own)) + " " + marks[s.side])
+			text += " (" + tables.Plain.Number(s.paper.Median)
+			if s.reached > 0 {
+				text += " at " + tables.Short(s.reached, 2)
 			}
-			for _, note := range notes {
-				out.WriteString(filled("", note+" `qdnb claims` shows all statements and their evidence.") + "\n")
+			text += ")" + c.misprint(s.paper)
+			if s.remark != "" {
+				text += " " + c.note(s.remark)
 			}
-			out.WriteString(filled("", fmt.Sprintf("The order of the methods at equal shares agrees with the paper's "+
-				"with a mean Spearman correlation of %s for max fitness and %s for QD score.", mean[3].Text, mean[4].Text)))
+			row = append(row, text)
+		}
+		if len(seeds) > 0 {
+			row[1], row[2] = ranged(seeds), ranged(shares)
+			t.Rows = append(t.Rows, tables.Row(row...))
 		}
 	}
-	out.WriteString("\nBack: [experiments](experiments.md). Next: " +
-		"[beyond the paper](../notebooks/beyond.ipynb).\n")
-	return out.String(), nil
+	return t
+}
+
+// ranged formats the least and the greatest of numbers.
+func ranged(x []float64) string {
+	least, most := tables.Short(slices.Min(x), 2), tables.Short(slices.Max(x), 2)
+	if least == most {
+		return least
+	}
+	return least + "–" + most
+}
+
+// statements returns a section on the paper's statements that the runs of a folder decide and on the open
+// ones; "" if the folder has too few methods.
+func (d *Data) statements() string {
+	claims, err := Claims(d)
+	order, wrong := CompareOrder(d)
+	if err != nil || wrong != nil || len(d.Labels()) < 3 {
+		return ""
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "\n**Runs at %s.**\n\n", d.label())
+	notes := claims.Notes
+	claims.Caption, claims.Notes = "", nil
+	claims.Header = slices.Delete(claims.Header, 2, 3)
+	claims.Rows = slices.DeleteFunc(claims.Rows, func(row []tables.Entry) bool { return !row[1].Bold }) // the open ones
+	for i, row := range claims.Rows {
+		claims.Rows[i] = slices.Delete(row, 2, 3) // the evidence
+	}
+	if len(claims.Rows) > 0 {
+		fmt.Fprintf(&out, "%s\n", claims.Markdown())
+	}
+	for _, note := range notes {
+		out.WriteString(filled("", note) + "\n")
+	}
+	mean := order.Rows[len(order.Rows)-1]
+	out.WriteString(filled("", fmt.Sprintf("The order of the methods at equal shares agrees with the paper's with a mean "+
+		"Spearman correlation of %s for max fitness and %s for QD score.", mean[3].Text, mean[4].Text)))
+	return out.String()
 }
 
 // coverage describes the training runs of a folder, and what one seed of the missing cells costs at
@@ -481,12 +495,17 @@ func filled(mark, text string) string {
 // paper's medians and standard deviations, and as marks our medians at the end of training, in one
 // shape for each folder, and at equal shares of the paper's steps.
 func ReproductionFigure(folders ...*Data) (figures.Grid, error) {
-	c := newComparison(folders...)
 	var ours []string
-	for i := range folders {
-		ours = append(ours, "ours"+c.suffix(i))
-		if c.unequal(i, curveEnvs) {
-			ours = append(ours, "ours at equal shares of the steps"+c.suffix(i))
+	equal := make([]*results.Tables, len(folders)) // nil unless methods had different shares of the paper's steps
+	for i, d := range folders {
+		suffix := ""
+		if len(folders) > 1 {
+			suffix = ", " + d.label()
+		}
+		ours = append(ours, "ours"+suffix)
+		if (&comparison{Data: d}).unequal(curveEnvs) {
+			equal[i] = d.EqualShares()
+			ours = append(ours, "ours at equal shares of the steps"+suffix)
 		}
 	}
 	var panels []*figures.Panel
@@ -498,8 +517,8 @@ func ReproductionFigure(folders ...*Data) (figures.Grid, error) {
 				var own []float64
 				for i, d := range folders {
 					own = append(own, stats.Median(d.Scores(method, env, m.of)))
-					if c.unequal(i, curveEnvs) {
-						own = append(own, stats.Median(c.equal[i].Scores(method, env, m.of)))
+					if equal[i] != nil {
+						own = append(own, stats.Median(equal[i].Scores(method, env, m.of)))
 					}
 				}
 				if slices.ContainsFunc(own, func(x float64) bool { return !math.IsNaN(x) }) {

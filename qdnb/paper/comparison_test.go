@@ -66,7 +66,7 @@ func TestCompare(t *testing.T) {
 	maze := &Data{Tables: &results.Tables{Trained: seededRuns("training", "smerl-diayn", "pointmaze",
 		1, [2]float64{-40, 38_900})}}
 	if table, err := CompareScores(maze); err != nil || len(table.Notes) != 2 ||
-		!strings.Contains(table.Notes[1], "ten times what table 11 prints") {
+		!strings.Contains(table.Notes[1], "Ten times what table 11 prints") {
 		t.Errorf("%v, %v", table, err)
 	}
 
@@ -100,14 +100,13 @@ func TestReproductionPage(t *testing.T) {
 	d, own := f.open(t), p.open(t)
 	page := must.Get(ReproductionPage(unknown, d, own))
 	for _, text := range []string{
-		"- **medium**: 2 of 56 cells; 4 runs, hidden layers of 64 and 64 units, 12m of processor time each.\n",
+		"## Scores at scale medium\n\n2 of 56 cells; 4 runs, hidden layers of 64 and 64 units, 12m of processor time each. ",
 		" Runs by the programs that computed them: unknown: 4.\n",
-		"### ant-trap\n",
-		"| MAP-Elites | medium 3 × 0.25 | 381 (± 11.0) | 392 (± 12.7) = | – |" +
-			" 453000 (± 54000) | 399000 (± 0) = | – |",
-		"| AURORA | medium 1 × 1 | 405 (± 52.0) | 458 ↑ | – |", "| [1] |",
-		"\n[1] 1.0 deviations above: perhaps chance.\n",
-		"| DADS+REWARD | paper's settings 1 × 1 | 1280 (± 410) | – | 1280 = |",
+		"| max fitness | seeds | share | ant-trap |",
+		"| MAP-Elites | 3 | 0.25 | 392 = (381) | – |", "| MAP-Elites | 3 | 0.25 | 399000 = (453000) | – |",
+		"| AURORA | 1 | 1 | 458 ↑ (405) [1] | – |",
+		"\n## Remarks\n\n[1] 1.0 deviations above: perhaps chance.\n",
+		"## Scores at the paper's settings\n", "| DADS+REWARD | 1 | 1 | 1280 = (1280 at ",
 	} {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page lacks %q:\n%s", text, page[len(pageIntro):])

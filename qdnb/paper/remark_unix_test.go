@@ -41,7 +41,7 @@ func TestRemarksAreOfShippedRuns(t *testing.T) {
 			}
 		}
 	}
-	if len(paths) < 20 {
+	if len(paths) < 15 {
 		t.Errorf("there are %d notebooks", len(paths))
 	}
 }
