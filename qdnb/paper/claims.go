@@ -45,7 +45,7 @@ func Claims(data *Data, ids ...string) (*tables.Table, error) {
 		}
 	}
 	for i, reason := range reasons {
-		reasons[i] = fmt.Sprintf("%s (%s)", reason, strings.Join(open[reason], ", "))
+		reasons[i] = strings.Join(open[reason], ", ") + ": " + reason
 	}
 	if len(reasons) > 0 {
 		t.Notes = []string{"Open: " + strings.Join(reasons, "; ") + "."}

@@ -24,7 +24,7 @@ func TestClaims(t *testing.T) {
 	}
 	table := must.Get(Claims(data, "ant-maze", "max-fitness", "adaptation"))
 	if len(table.Rows) != 6 || len(table.Notes) != 1 ||
-		!strings.HasPrefix(table.Notes[0], "Open: needs MAP-Elites on ant-trap and ") {
+		!strings.HasPrefix(table.Notes[0], "Open: max-fitness: needs MAP-Elites on ant-trap and ") {
 		t.Fatalf("%+v", table)
 	}
 	for i, want := range map[int]claims.Verdict{0: claims.Undecided, 1: claims.Holds, 2: claims.Undecided} {
