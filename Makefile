@@ -91,8 +91,9 @@ programs: check compile plugin ## write the ledger (qdnb/testdata/programs.txt a
 	@QDNB_LEDGER=$(or $(LEDGER),write) go test -count 1 -timeout 30m -run 'TestLedger$$' -v ./qdnb
 
 .PHONY: test-mujoco
-test-mujoco: check compile ## test the reader of MuJoCo's XML with MuJoCo's compiler (needs NumPy; downloads 9 MB once)
+test-mujoco: check compile ## test the reader of MuJoCo's XML with MuJoCo's compiler, and play a gait in MuJoCo (needs NumPy; downloads 9 MB once)
 	@QDNB_MUJOCO=1 go test -count 1 -v ./envs/mujoco/compiler
+	@QDNB_MUJOCO=1 go test -count 1 -v -run InMuJoCo ./qdnb
 
 .PHONY: test-determinism
 test-determinism: check compile plugin ## train everything twice, with one worker and with all, and compare bytes (docs/reliability.md)

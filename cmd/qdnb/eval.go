@@ -61,6 +61,8 @@ type evaluatedPolicy struct {
 	FitnessStd     *float64   `json:"fitness_std"` // population standard deviation over episodes
 	FitnessMedian  *float64   `json:"fitness_median"`
 	DescriptorMean []*float64 `json:"descriptor_mean"` // empty if the environment has no descriptor
+	// Fitnesses are those of the episodes, with --cell or --skill.
+	Fitnesses []*float64 `json:"fitnesses,omitempty"`
 }
 
 func (c *evalCmd) Run(ctx context.Context) error {
@@ -157,6 +159,11 @@ func (c *evalCmd) Run(ctx context.Context) error {
 		}
 		for _, x := range r.Descriptor() {
 			p.DescriptorMean = append(p.DescriptorMean, runs.Finite(x))
+		}
+		if c.Cell != nil || c.Skill != nil {
+			for _, x := range r.Fitnesses {
+				p.Fitnesses = append(p.Fitnesses, runs.Finite(float64(x)))
+			}
 		}
 		out.Results = append(out.Results, p)
 	}

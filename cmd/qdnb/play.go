@@ -75,12 +75,12 @@ func (c *playCmd) Run(ctx context.Context) error {
 	if c.Cell != nil {
 		spec.Cell = *c.Cell
 	}
-	here, there, err := watch.InMuJoCo(ctx, run, spec)
+	played, err := watch.InMuJoCo(ctx, run, spec)
 	if err != nil {
 		return err
 	}
 	bar.Done("played")
-	found := comparisonOf(run.Dir, here, there)
+	found := comparisonOf(run.Dir, played)
 	if c.JSON {
 		if err := json.NewEncoder(os.Stdout).Encode(found); err != nil {
 			return err
@@ -91,14 +91,14 @@ func (c *playCmd) Run(ctx context.Context) error {
 	switch {
 	case c.Out != "" && unseen != nil:
 		fmt.Fprintf(os.Stderr, "qdnb: MuJoCo cannot draw here (%s): drawn as by `qdnb show`\n", oneLine(unseen))
-		frames, err = framesOf(there.Film)
+		frames, err = framesOf(played.MuJoCo.Film)
 	case unseen != nil:
 		fmt.Fprintf(os.Stderr, "qdnb: MuJoCo's viewer cannot be opened (%s): --out gait.gif writes a file\n", oneLine(unseen))
 	}
 	if err != nil || c.Out == "" {
 		return err
 	}
-	size, err := save(c.Out, func(path string) error { return saveMovie(ctx, path, frames, there.Film.Step) })
+	size, err := save(c.Out, func(path string) error { return saveMovie(ctx, path, frames, played.MuJoCo.Film.Step) })
 	if err == nil && !c.JSON {
 		fmt.Printf("movie          %s (%d kB)\n", c.Out, size/1000)
 	}
@@ -117,32 +117,45 @@ type peerComparison struct {
 	Run      string      `json:"run"`
 	Episodes int         `json:"episodes"`
 	Here     engineStats `json:"here"`
-	MuJoCo   engineStats `json:"mujoco"`
-	// Errors is the difference of the means in standard errors.
-	Errors float64 `json:"standard_errors"`
+	MuJoCo   engineStats `json:"mujoco"`       // with the contacts of the task
+	All      engineStats `json:"all_contacts"` // in MuJoCo, with those of the model
+	// Errors are the differences between the means and that here, in standard errors.
+	Errors    float64 `json:"standard_errors"`
+	AllErrors float64 `json:"all_contacts_standard_errors"`
 }
 
-func comparisonOf(dir string, here, there watch.Walked) peerComparison {
+func comparisonOf(dir string, played watch.Compared) peerComparison {
 	of := func(w watch.Walked) engineStats {
 		return engineStats{stats.Mean(w.Distances), stats.Std(w.Distances), stats.Median(w.Distances)}
 	}
-	c := peerComparison{Run: dir, Episodes: len(here.Distances), Here: of(here), MuJoCo: of(there)}
-	spread := math.Sqrt((c.Here.Std*c.Here.Std + c.MuJoCo.Std*c.MuJoCo.Std) / float64(c.Episodes))
-	c.Errors = (c.Here.Mean - c.MuJoCo.Mean) / max(spread, 1e-9)
+	c := peerComparison{Run: dir, Episodes: len(played.Here.Distances), Here: of(played.Here), MuJoCo: of(played.Same),
+		All: of(played.MuJoCo)}
+	apart := func(s engineStats) float64 {
+		spread := math.Sqrt((c.Here.Std*c.Here.Std + s.Std*s.Std) / float64(c.Episodes))
+		return (s.Mean - c.Here.Mean) / max(spread, 1e-9)
+	}
+	c.Errors, c.AllErrors = apart(c.MuJoCo), apart(c.All)
 	return c
 }
 
-// String prints both distances.
+// String prints the distances.
 func (c peerComparison) String() string {
 	line := func(name string, s engineStats) string {
 		return fmt.Sprintf("%-14s %.2f m ± %.2f, median %.2f, in %d episodes\n", name, s.Mean, s.Std, s.Median, c.Episodes)
 	}
-	verdict := "equal within the spread"
-	if math.Abs(c.Errors) > 3 {
-		verdict = "more than the spread: the gait depends on what the engines or their contacts differ in (--contacts all)"
+	difference := func(s engineStats, errors float64, unequal string) string {
+		if math.Abs(errors) <= 3 {
+			unequal = "equal within the spread"
+		}
+		return fmt.Sprintf("difference     %.2f m, %.1f standard errors: %s\n", s.Mean-c.Here.Mean, math.Abs(errors), unequal)
 	}
-	return line("here", c.Here) + line("MuJoCo", c.MuJoCo) +
-		fmt.Sprintf("difference     %.2f m, %.1f standard errors: %s\n", c.Here.Mean-c.MuJoCo.Mean, math.Abs(c.Errors), verdict)
+	text := line("here", c.Here) + line("MuJoCo", c.MuJoCo) +
+		difference(c.MuJoCo, c.Errors, "more than the spread: try `qdnb robot FILE --verify`")
+	if c.All == c.MuJoCo {
+		return text
+	}
+	return text + line("all contacts", c.All) +
+		difference(c.All, c.AllErrors, "the gait touches what the task leaves out; train with --contacts all")
 }
 
 // picture makes an image of RGB bytes.

@@ -30,9 +30,17 @@ type PeerSpec struct {
 	Backend     string
 	// Progress, if not nil, is called with the number of finished steps and their total.
 	Progress func(done, total int)
-	// Begun, if not nil, is called when MuJoCo has placed the robots, and Stepped after each of its control steps.
-	// Their errors end the episodes.
+	// Begun, if not nil, is called when MuJoCo has placed the robots, and Stepped after each of its control steps, both
+	// with all contacts of the model. Their errors end the episodes.
 	Begun, Stepped func(p *compiler.Peer) error
+}
+
+// Compared is how a gait went in both engines.
+type Compared struct {
+	Here   Walked
+	MuJoCo Walked // with all contacts of the model
+	// Same is with the contacts of the task only. It is MuJoCo if the task has all.
+	Same Walked
 }
 
 // Walked is how episodes went in an engine.
@@ -47,24 +55,24 @@ type engine func(control []float32) (qpos, qvel []float32, err error)
 
 // InMuJoCo plays a gait of a run of an [envs.RobotTask] in this engine and in MuJoCo, from the same initial states.
 // The policy is the same in both: it observes the task's observation of the states that the engine moves to.
-func InMuJoCo(ctx context.Context, run *runs.Run, s PeerSpec) (here, there Walked, err error) {
-	if panicked := xla.Catch(func() { here, there, err = s.play(ctx, run) }); panicked != nil {
+func InMuJoCo(ctx context.Context, run *runs.Run, s PeerSpec) (c Compared, err error) {
+	if panicked := xla.Catch(func() { c, err = s.play(ctx, run) }); panicked != nil {
 		err = panicked
 	}
-	return here, there, err
+	return c, err
 }
 
-func (s PeerSpec) play(ctx context.Context, run *runs.Run) (here, there Walked, err error) {
+func (s PeerSpec) play(ctx context.Context, run *runs.Run) (c Compared, err error) {
 	var env envs.Env = s.Environment
 	if s.Environment == nil {
 		if env, err = policies.Environment(run); err != nil {
-			return here, there, err
+			return c, err
 		}
 	}
 	rigid := envs.RigidOf(env)
 	robot, ok := envs.Robot(env)
 	if !ok {
-		return here, there, fmt.Errorf("%s is no robot of `qdnb train --robot` or Spec.Robot: MuJoCo needs its compiled "+
+		return c, fmt.Errorf("%s is no robot of `qdnb train --robot` or Spec.Robot: MuJoCo needs its compiled "+
 			"model", run.Name())
 	}
 	var cells []int
@@ -73,49 +81,61 @@ func (s PeerSpec) play(ctx context.Context, run *runs.Run) (here, there Walked, 
 	}
 	set, err := policies.Select(run, nil, cells)
 	if err != nil {
-		return here, there, err
+		return c, err
 	}
 	p, err := xla.Open(ctx, s.Backend)
 	if err != nil {
-		return here, there, err
+		return c, err
 	}
 	loop, err := newLoop(p, set, rigid, robot, s.Episodes, s.Seed)
 	if err != nil {
-		return here, there, err
+		return c, err
 	}
 	defer loop.scope.Free()
 	system := rigid.System.(*mujoco.System)
-	peer, err := compiler.Start(ctx, robot.Model, s.Episodes, system.Substeps())
-	if err != nil {
-		return here, there, err
+	all := robot.Task.Contacts == "all" && !robot.Task.IgnorePairs
+	total, done := 3*loop.steps, 0
+	if all {
+		total = 2 * loop.steps
 	}
-	defer peer.Close()
-	total, done := 2*loop.steps, 0
-	played := func(begin func(qpos, qvel []float32) error, step engine) (Walked, error) {
-		return loop.run(ctx, begin, func(control []float32) (qpos, qvel []float32, err error) {
+	counted := func(step engine) engine {
+		return func(control []float32) (qpos, qvel []float32, err error) {
 			if done++; s.Progress != nil {
 				s.Progress(done, total)
 			}
 			return step(control)
-		})
-	}
-	if here, err = played(loop.place, loop.move); err != nil {
-		return here, there, err
-	}
-	there, err = played(func(qpos, qvel []float32) error {
-		err := peer.Begin(qpos, qvel)
-		if err == nil && s.Begun != nil {
-			err = s.Begun(peer)
 		}
-		return err
-	}, func(control []float32) (qpos, qvel []float32, err error) {
-		qpos, qvel, err = peer.Step(control)
-		if err == nil && s.Stepped != nil {
-			err = s.Stepped(peer)
+	}
+	there := func(pairs []mujoco.Pair, begun, stepped func(p *compiler.Peer) error) (w Walked, err error) {
+		peer, err := compiler.Start(ctx, robot.Model, s.Episodes, system.Substeps(), pairs)
+		if err != nil {
+			return w, err
 		}
-		return qpos, qvel, err
-	})
-	return here, there, err
+		defer peer.Close()
+		return loop.run(ctx, func(qpos, qvel []float32) error {
+			err := peer.Begin(qpos, qvel)
+			if err == nil && begun != nil {
+				err = begun(peer)
+			}
+			return err
+		}, counted(func(control []float32) (qpos, qvel []float32, err error) {
+			qpos, qvel, err = peer.Step(control)
+			if err == nil && stepped != nil {
+				err = stepped(peer)
+			}
+			return qpos, qvel, err
+		}))
+	}
+	if c.MuJoCo, err = there(nil, s.Begun, s.Stepped); err != nil {
+		return c, err
+	}
+	if c.Same = c.MuJoCo; !all {
+		if c.Same, err = there(append([]mujoco.Pair{}, system.Pairs()...), nil, nil); err != nil {
+			return c, err
+		}
+	}
+	c.Here, err = loop.run(ctx, loop.place, counted(loop.move))
+	return c, err
 }
 
 // loop plays episodes of a policy whose steps are moved by any engine.

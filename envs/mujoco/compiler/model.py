@@ -1,4 +1,4 @@
-"""Reads an XML with MuJoCo. compile.py and reference.py continue this text.
+"""Reads an XML with MuJoCo. compile.py, reference.py and peer.py continue this text.
 
 usage: - FOLDER XML ..., where FOLDER is that of the package mujoco, or empty
 """
@@ -64,6 +64,16 @@ def read(path):
     # Each warning, once.
     notes += dict.fromkeys("MuJoCo: " + " ".join(str(w.message).split()) for w in caught)
     return m, notes
+
+
+def only(m, pairs):
+    """Lets only these pairs of geoms touch, without torsional and rolling friction, which the engine lacks."""
+    m.geom_condim[:], m.pair_dim[:] = np.minimum(m.geom_condim, 3), np.minimum(m.pair_dim, 3)
+    allowed = {tuple(sorted(pair)) for pair in pairs}
+    mujoco.set_mjcb_contactfilter(lambda m, d, a, b: tuple(sorted((a, b))) not in allowed)
+    for k in range(m.npair):
+        if tuple(sorted((int(m.pair_geom1[k]), int(m.pair_geom2[k])))) not in allowed:
+            m.pair_margin[k] = -1e9
 
 
 def answer(compute):

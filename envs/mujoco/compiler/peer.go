@@ -29,8 +29,8 @@ if not os.environ.get("DISPLAY") and importlib.util.find_spec("OpenGL") and ctyp
     os.environ.setdefault("MUJOCO_GL", "egl")
 `
 
-// Peer is MuJoCo, which moves copies of a robot by control steps, with all contacts of its model, and solves constraints to
-// convergence. Numbers of copies are in rows: of qpos those of all copies, then of the next one.
+// Peer is MuJoCo, which moves copies of a robot by control steps, and solves constraints to convergence. Numbers of
+// copies are in rows: of qpos those of all copies, then of the next one.
 type Peer struct {
 	model   mujoco.Model
 	copies  int
@@ -42,9 +42,10 @@ type Peer struct {
 	context context.Context
 }
 
-// Start starts MuJoCo with copies of a robot, which a control step moves by so many physics steps. Meshes and height
-// fields are left out, since a compiled model does not have them. Errors are those of [Compile]. [Peer.Close] ends it.
-func Start(ctx context.Context, model mujoco.Model, copies, steps int) (p *Peer, err error) {
+// Start starts MuJoCo with copies of a robot, which a control step moves by so many physics steps. If pairs is not nil, only
+// these geoms touch, as the engine has them; else all that the model says but meshes and height fields, which a compiled model
+// does not have. Errors are those of [Compile]. [Peer.Close] ends it.
+func Start(ctx context.Context, model mujoco.Model, copies, steps int, pairs []mujoco.Pair) (p *Peer, err error) {
 	python, err := findPython(ctx)
 	if err != nil {
 		return nil, err
@@ -62,13 +63,19 @@ func Start(ctx context.Context, model mujoco.Model, copies, steps int) (p *Peer,
 	if err != nil {
 		return nil, err
 	}
+	allowed := []byte("null")
+	if pairs != nil {
+		if allowed, err = json.Marshal(geoms(pairs)); err != nil {
+			return nil, err
+		}
+	}
 	script, file := filepath.Join(p.folder, "peer.py"), filepath.Join(p.folder, "model.json")
-	header, _, _ := strings.Cut(modelScript, "\n\ndef ") // which imports MuJoCo
-	if err := errors.Join(os.WriteFile(script, []byte(offscreen+header+"\n\n"+peerScript), 0o600),
+	if err := errors.Join(os.WriteFile(script, []byte(offscreen+modelScript+"\n\n"+peerScript), 0o600),
 		os.WriteFile(file, content, 0o600)); err != nil {
 		return nil, err
 	}
-	p.cmd = exec.CommandContext(ctx, python.path, script, python.packages, file, fmt.Sprint(copies), fmt.Sprint(steps))
+	p.cmd = exec.CommandContext(ctx, python.path, script, python.packages, file, fmt.Sprint(copies), fmt.Sprint(steps),
+		string(allowed))
 	p.cmd.Env = append(os.Environ(), "PYTHONSAFEPATH=1")
 	p.cmd.Dir, p.cmd.Stderr = p.folder, p.stderr
 	if p.in, err = p.cmd.StdinPipe(); err != nil {

@@ -1,7 +1,8 @@
 # Moves copies of a robot by control steps. Constraints are solved to convergence, as the engine does. It makes the model of its
 # data: the same elements, compiled, and then the exact numbers. Meshes and height fields are not part of the data.
 #
-# arguments: MODEL, the JSON; COPIES; HELD, physics steps of a control step. Requests and answers are lines:
+# arguments: MODEL, the JSON; COPIES; HELD, physics steps of a control step; PAIRS, as JSON, of geoms that alone may touch, or
+# null. Requests and answers are lines:
 #
 #   {"start": [qpos, qvel]}   all copies start there
 #   {"control": ctrl}         a control step; the answer is {"qpos": qpos, "qvel": qvel}
@@ -119,9 +120,11 @@ class Shown:
         return base64.b64encode(np.ascontiguousarray(self.renderer.render()).tobytes()).decode()
 
 
-def serve(path, copies, held):
+def serve(path, copies, held, pairs):
     with open(path) as file:
         m = made_of(json.load(file))
+    if (pairs := json.loads(pairs)) is not None:
+        only(m, pairs)
     copies, held = int(copies), int(held)
     data, shown = [mujoco.MjData(m) for _ in range(copies)], Shown(m, held)
 
@@ -152,4 +155,4 @@ def serve(path, copies, held):
             print(json.dumps({"error": "; ".join(str(error).split("\n")) or type(error).__name__}), flush=True)
 
 
-serve(*sys.argv[2:5])
+serve(*sys.argv[2:6])

@@ -36,7 +36,7 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 			qpos = rows(m.Sizes.NQ, func(i int) float64 { return m.KeyQPos[0][i] })
 		}
 		qvel, control := rows(m.Sizes.NV, func(i int) float64 { return 0.1 * math.Sin(float64(i)) }), rows(m.Sizes.NU, func(i int) float64 { return 0.3 * math.Cos(float64(i)) })
-		peer := must.Get(Start(t.Context(), m, copies, 3))
+		peer := must.Get(Start(t.Context(), m, copies, 3, nil))
 		must.Do(peer.Begin(qpos, qvel))
 		got, speed, err := peer.Step(control)
 		must.Do(err)
@@ -59,9 +59,9 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 func TestPeerErrors(t *testing.T) {
 	model := must.Get(ReadFile(t.Context(), "../../robots/go1.json"))
 	fakePython(t, "echo 311 cpython-311 True 4.0.0", "echo Traceback >&2; echo SystemError: it broke >&2; exit 1")
-	errtest.Want(t, errtest.Of(Start(t.Context(), model, 1, 1)), "MuJoCo failed: SystemError: it broke")
+	errtest.Want(t, errtest.Of(Start(t.Context(), model, 1, 1, nil)), "MuJoCo failed: SystemError: it broke")
 	fakePython(t, "echo 311 cpython-311 True 4.0.0", "echo '{}'; read line; echo '{\"error\":\"there is no screen\"}'")
-	peer := must.Get(Start(t.Context(), model, 1, 1))
+	peer := must.Get(Start(t.Context(), model, 1, 1, nil))
 	defer peer.Close()
 	errtest.Want(t, peer.Show(), "there is no screen")
 }

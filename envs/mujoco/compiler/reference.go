@@ -26,11 +26,7 @@ func Reference(ctx context.Context, path string, pairs []mujoco.Pair) (map[strin
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	list := make([][2]int, len(pairs))
-	for i, p := range pairs {
-		list[i] = [2]int{p.Geom1, p.Geom2}
-	}
-	text, err := json.Marshal(list)
+	text, err := json.Marshal(geoms(pairs))
 	if err != nil {
 		return nil, err
 	}
@@ -42,4 +38,13 @@ func Reference(ctx context.Context, path string, pairs []mujoco.Pair) (map[strin
 		return nil, err
 	}
 	return npz.Read(out)
+}
+
+// geoms lists the geoms of pairs, for a script.
+func geoms(pairs []mujoco.Pair) [][2]int {
+	list := make([][2]int, len(pairs))
+	for i, p := range pairs {
+		list[i] = [2]int{p.Geom1, p.Geom2}
+	}
+	return list
 }

@@ -16,16 +16,6 @@ def single(x):
     return np.asarray(x, np.float32).astype(np.float64)
 
 
-def only(m, pairs):
-    """Lets only these pairs of geoms touch, without torsional and rolling friction, which the engine lacks."""
-    m.geom_condim[:], m.pair_dim[:] = np.minimum(m.geom_condim, 3), np.minimum(m.pair_dim, 3)
-    allowed = {tuple(sorted(pair)) for pair in pairs}
-    mujoco.set_mjcb_contactfilter(lambda m, d, a, b: tuple(sorted((a, b))) not in allowed)
-    for k in range(m.npair):
-        if tuple(sorted((int(m.pair_geom1[k]), int(m.pair_geom2[k])))) not in allowed:
-            m.pair_margin[k] = -1e9
-
-
 def start(m, d, state):
     mujoco.mj_resetData(m, d)
     d.qpos[:], d.qvel[:], d.ctrl[:] = state
