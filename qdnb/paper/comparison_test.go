@@ -96,7 +96,8 @@ func TestReproductionPage(t *testing.T) {
 			"1200000000,2,458,4,300000\n")
 	p := &folder{dir: filepath.Join(t.TempDir(), "paper")}
 	p.trained(t, "dads-reward", "ant-trap", 0, 256, runs.Budget{EnvSteps: 8_500_000},
-		ended("dads-reward", "ant-trap", 1, 1280, 242_000))
+		ended("dads-reward", "ant-trap", 1, 1280, 242_000),
+		"env_steps,seconds,max_fitness,coverage,qd_score\n4250000,2,1280,4,5\n8500000,3,1280,4,242000\n")
 	d, own := f.open(t), p.open(t)
 	page := must.Get(ReproductionPage(unknown, d, own))
 	for _, text := range []string{
@@ -106,7 +107,7 @@ func TestReproductionPage(t *testing.T) {
 		"| MAP-Elites | 3 | 0.25 | 392 = (381) | – |", "| MAP-Elites | 3 | 0.25 | 399000 = (453000) | – |",
 		"| AURORA | 1 | 1 | 458 ↑ (405) [1] | – |",
 		"\n## Remarks\n\n[1] 1.0 deviations above: perhaps chance.\n",
-		"## Scores at the paper's settings\n", "| DADS+REWARD | 1 | 1 | 1280 = (1280 at ",
+		"## Scores at the paper's settings\n", "| DADS+REWARD | 1 | 1 | 1280 = (1280 at 0.5) | – |",
 	} {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page lacks %q:\n%s", text, page[len(pageIntro):])
