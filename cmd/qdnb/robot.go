@@ -18,6 +18,7 @@ import (
 	"example.com/qdnb/envs/mujoco/compiler"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/qdnb/plot/scene"
@@ -259,16 +260,12 @@ func printRobot(m physics.Model, system *physics.System) {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "body\tmass kg\tinertia kg m²\tshapes")
 	for _, b := range m.Bodies {
-		var shapes []string
-		for _, c := range b.Colliders {
-			shapes = append(shapes, shapeName(c))
-		}
 		mass := fmt.Sprintf("%.4g", b.Mass)
 		if b.Fixed {
 			mass = "fixed"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%.3g %.3g %.3g\t%s\n", b.Name, mass, b.Inertia[0], b.Inertia[1], b.Inertia[2],
-			strings.Join(shapes, ", "))
+			strings.Join(lists.Map(b.Colliders, shapeName), ", "))
 	}
 	fmt.Fprintln(table, "\njoint\tof\tlimits degrees\tdamping N m s")
 	for _, j := range m.Joints {

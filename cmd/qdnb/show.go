@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/records"
@@ -79,9 +80,7 @@ func (c *showCmd) Run(ctx context.Context) error {
 func programs(origins *session.Origins, run *runs.Run) string {
 	var commits []string
 	for _, use := range run.Status.Machines {
-		if commit := paper.ShortHash(use.Commit); !slices.Contains(commits, commit) {
-			commits = append(commits, commit)
-		}
+		commits = lists.With(commits, paper.ShortHash(use.Commit))
 	}
 	origin := origins.Of(run)
 	if origin.Today() || len(commits) == 0 {
@@ -183,10 +182,7 @@ func printStored(run *runs.Run, numbers, cells []int) error {
 			if err != nil {
 				return err
 			}
-			fitness = float64(r.Fitnesses[p.Number])
-			for _, x := range r.Descriptor(p.Number) {
-				descriptor = append(descriptor, float64(x))
-			}
+			fitness, descriptor = float64(r.Fitnesses[p.Number]), lists.Convert[float64](r.Descriptor(p.Number))
 		} else {
 			skills, err := run.Evaluation()
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/qdnb/policies"
@@ -228,11 +229,8 @@ func (s ExportSpec) skillNetwork(run *runs.Run, set *policies.Set) (n network, e
 	}
 	for _, p := range set.Policies {
 		fitness, descriptor := all.Mean(p.Number)
-		c := PolicyContract{Skill: &p.Number, Fitness: runs.Finite(fitness)}
-		for _, x := range descriptor {
-			c.Descriptor = append(c.Descriptor, float32(x))
-		}
-		n.list = append(n.list, c)
+		n.list = append(n.list, PolicyContract{Skill: &p.Number, Fitness: runs.Finite(fitness),
+			Descriptor: lists.Convert[float32](descriptor)})
 	}
 	return n, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -81,9 +82,7 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 		}
 		for _, v := range a.Values {
 			position := [2]float64{v.X, v.Y}
-			if !slices.Contains(positions, position) {
-				positions = append(positions, position)
-			}
+			positions = lists.With(positions, position)
 			scores[a.Label][position] = append(scores[a.Label][position], v.Score)
 		}
 	}
@@ -96,15 +95,10 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 	if missing := lacking(allMethods, labels); missing != "" && len(positions) > 0 {
 		table.Notes = []string{missing}
 	}
-	for _, label := range labels {
-		table.Rows = append(table.Rows, tables.Row(figures.MethodName(label)))
-	}
+	table.Rows = lists.Map(labels, func(label string) []tables.Entry { return tables.Row(figures.MethodName(label)) })
 	for _, position := range positions {
 		table.Header = append(table.Header, fmt.Sprintf("(%.0f, %.0f)", position[0], position[1]))
-		var column []float64
-		for _, label := range labels {
-			column = append(column, stats.Median(scores[label][position]))
-		}
+		column := lists.Map(labels, func(label string) float64 { return stats.Median(scores[label][position]) })
 		for i, entry := range tables.Column(column...) {
 			table.Rows[i] = append(table.Rows[i], entry)
 		}
@@ -215,12 +209,8 @@ func gainLimits(series []figures.Series) [2]float64 {
 // adaptedLabels returns the labels with adaptation runs in an experiment, or in any experiment if
 // it is "", in the paper's order.
 func (d *Data) adaptedLabels(experiment string) []string {
-	var labels []string
-	for _, a := range d.Adapted {
-		if experiment == "" || a.Experiment == experiment {
-			labels = append(labels, a.Label)
-		}
-	}
+	found := lists.Where(d.Adapted, func(a results.Adapted) bool { return experiment == "" || a.Experiment == experiment })
+	labels := lists.Map(found, func(a results.Adapted) string { return a.Label })
 	slices.SortFunc(labels, records.Compare)
 	return slices.Compact(labels)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -113,9 +114,7 @@ func Corrected(d *Data) (*tables.Table, error) {
 				if last.Generation != trained.Generation { // of before an extension
 					continue
 				}
-				if n := fmt.Sprint(last.Correction); !slices.Contains(episodes, n) {
-					episodes = append(episodes, n)
-				}
+				episodes = lists.With(episodes, fmt.Sprint(last.Correction))
 				s := last.Stats()
 				for i, x := range []float64{trained.MaxFitness, s.MaxFitness, trained.Coverage, s.Coverage,
 					trained.QDScore, s.QDScore} {

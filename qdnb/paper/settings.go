@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -171,10 +172,7 @@ func scalingNotes(d *Data) (notes []string) {
 			&s) != nil || s.Scaling == nil || s.Envs == 0 {
 			continue
 		}
-		name := figures.MethodName(line.Run.Algorithm)
-		if !slices.Contains(methods[*s.Scaling], name) {
-			methods[*s.Scaling] = append(methods[*s.Scaling], name)
-		}
+		methods[*s.Scaling] = lists.With(methods[*s.Scaling], figures.MethodName(line.Run.Algorithm))
 	}
 	for _, scaling := range slices.Sorted(maps.Keys(methods)) {
 		origin := map[float64]string{1: "the paper's", 10: "its code's"}[scaling]

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -39,8 +40,8 @@ type About struct {
 func (a *About) complete(trained []*runs.Run) error {
 	var machines, commits []string
 	add := func(list *[]string, text string) {
-		if text != "" && !slices.Contains(*list, text) {
-			*list = append(*list, text)
+		if text != "" {
+			*list = lists.With(*list, text)
 		}
 	}
 	for _, run := range trained {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -109,21 +110,12 @@ func numerically(a, b string) int {
 
 // sorted returns the distinct values of lines.
 func sorted[T comparable](lines []sweep.Line, value func(sweep.Line) T, compare func(a, b T) int) []T {
-	var values []T
-	for _, line := range lines {
-		values = append(values, value(line))
-	}
+	values := lists.Map(lines, value)
 	slices.SortFunc(values, compare)
 	return slices.Compact(values)
 }
 
-func methodNames(methods []string) []string {
-	list := make([]string, len(methods))
-	for i, method := range methods {
-		list[i] = figures.NameMethods(method)
-	}
-	return list
-}
+func methodNames(methods []string) []string { return lists.Map(methods, figures.NameMethods) }
 
 // lacking returns a sentence with those of some methods that are not among others; "" if all are.
 func lacking(methods, among []string) string {

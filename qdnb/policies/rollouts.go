@@ -6,6 +6,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/stats"
@@ -179,13 +180,7 @@ func (e Evaluated) Median() float64 { return stats.Median(e.fitnesses()) }
 // Quartiles returns the quartiles of the fitness.
 func (e Evaluated) Quartiles() (q1, q3 float64) { return stats.Quartiles(e.fitnesses()) }
 
-func (e Evaluated) fitnesses() []float64 {
-	wide := make([]float64, len(e.Fitnesses))
-	for i, fitness := range e.Fitnesses {
-		wide[i] = float64(fitness)
-	}
-	return wide
-}
+func (e Evaluated) fitnesses() []float64 { return lists.Convert[float64](e.Fitnesses) }
 
 // Descriptor returns the mean descriptor, [d].
 func (e Evaluated) Descriptor() []float64 {

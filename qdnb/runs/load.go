@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/names"
 )
 
@@ -71,9 +72,7 @@ func nearby(prefix string) []string {
 // Elsewhere lists the folders "runs" next to and below the current folder that have runs.
 func Elsewhere() (folders []string) {
 	for _, dir := range elsewhere("*") {
-		if folder := filepath.Dir(dir); !slices.Contains(folders, folder) {
-			folders = append(folders, folder)
-		}
+		folders = lists.With(folders, filepath.Dir(dir))
 	}
 	return folders
 }
@@ -82,9 +81,7 @@ func Elsewhere() (folders []string) {
 func elsewhere(pattern string) (found []string) {
 	for _, folder := range []string{"..", "*", filepath.Join("*", "*")} {
 		configs, _ := filepath.Glob(filepath.Join(folder, "runs", pattern, configFile))
-		for _, config := range configs {
-			found = append(found, filepath.Dir(config))
-		}
+		found = append(found, lists.Map(configs, filepath.Dir)...)
 	}
 	return found
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/pareto"
 )
@@ -84,12 +85,7 @@ func (r *Repertoire) Fronts() (fronts [][][]float64) {
 }
 
 // ReferencePoint returns Reference in float64.
-func (r *Repertoire) ReferencePoint() (point []float64) {
-	for _, x := range r.Reference {
-		point = append(point, float64(x))
-	}
-	return point
-}
+func (r *Repertoire) ReferencePoint() []float64 { return lists.Convert[float64](r.Reference) }
 
 // Cells returns the number of cells, filled or not.
 func (r *Repertoire) Cells() int { return len(r.Fitnesses) }

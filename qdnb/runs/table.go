@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/names"
 )
 
@@ -44,11 +45,7 @@ func (t *Table) Column(name string) ([]float64, error) {
 	if i < 0 {
 		return nil, names.Unknown("column", name, t.Columns)
 	}
-	column := make([]float64, len(t.Rows))
-	for row := range t.Rows {
-		column[row] = t.Rows[row][i]
-	}
-	return column, nil
+	return lists.Map(t.Rows, func(row []float64) float64 { return row[i] }), nil
 }
 
 func parseTable(data []byte) (*Table, error) {
@@ -87,11 +84,7 @@ func parseTable(data []byte) (*Table, error) {
 
 // formatRow formats a line of a table. Every number parses back to the same float64.
 func formatRow(values []float64) string {
-	fields := make([]string, len(values))
-	for i, v := range values {
-		fields[i] = FormatNumber(v)
-	}
-	return strings.Join(fields, ",") + "\n"
+	return strings.Join(lists.Map(values, FormatNumber), ",") + "\n"
 }
 
 // Finite returns x for JSON: nil, and so null, if it is not finite.

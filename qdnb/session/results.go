@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/evolution"
@@ -149,9 +150,7 @@ func (s *session) repertoire(genotypes bool) (*runs.Repertoire, error) {
 		return nil, err
 	}
 	if r.Objectives = arrays["objectives"]; r.Objectives.Data != nil {
-		for _, x := range s.Env.Spec().ReferencePoint(s.search.Task().Length) {
-			r.Reference = append(r.Reference, float32(x))
-		}
+		r.Reference = lists.Convert[float32](s.Env.Spec().ReferencePoint(s.search.Task().Length))
 	}
 	r.KeepFittest(len(r.Centroids) / r.Dims)
 	return r, nil

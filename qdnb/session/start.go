@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/policies"
@@ -83,11 +84,8 @@ func (s Spec) genotypes(root string) (rows [][]float32, architecture nn.Architec
 	if err != nil {
 		return nil, architecture, err
 	}
-	for _, p := range set.Policies {
-		rows = append(rows, p.Genotype)
-	}
 	architecture, _, err = set.Stored()
-	return rows, architecture, err
+	return lists.Map(set.Policies, func(p policies.Policy) []float32 { return p.Genotype }), architecture, err
 }
 
 // fileGenotypes reads the array genotypes of an .npz file. If it has fitnesses, too, it is a

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
+
+	"example.com/qdnb/internal/lists"
 )
 
 // Spearman is the rank correlation of paired samples: the correlation of their ranks, with ties
@@ -20,10 +22,7 @@ func Spearman(x, y []float64) float64 {
 
 // ranks returns ranks counted from 1; ties share their mean rank.
 func ranks(x []float64) []float64 {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
+	order := lists.Indices(len(x))
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
 	rank := make([]float64, len(x))
 	for from := 0; from < len(order); {

@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
@@ -122,11 +123,8 @@ func (s *stage) rigid(system envs.System) error {
 
 // brax adds the bodies of a model of Brax's engine. It returns the indices of those that move.
 func (s *stage) brax(model physics.Model, poses []algebra.Place) (moving []int) {
-	var names []string
+	names := lists.Map(model.Bodies, func(b physics.Body) string { return b.Name })
 	tree := map[string]attachment{}
-	for _, b := range model.Bodies {
-		names = append(names, b.Name)
-	}
 	for _, j := range model.Joints {
 		tree[j.Child] = attachment{j.Parent, j.ParentOffset}
 	}
@@ -144,8 +142,7 @@ func (s *stage) brax(model physics.Model, poses []algebra.Place) (moving []int) 
 	followed := math.MaxInt    // joints between the followed body and the root; a robot's base may be fixed
 	for i, b := range model.Bodies {
 		body := scene.Body{Name: b.Name, Fixed: b.Fixed,
-			Pose: scene.Pose{Position: scene.Vec(poses[i].Position),
-				Rotation: scene.Quat(poses[i].Rotation)}}
+			Pose: poseOf(poses[i])}
 		col := limbs.color(b.Name)
 		if b.Fixed {
 			col = wallColor
@@ -313,7 +310,7 @@ func Robot(title string, system envs.System) (*scene.Film, error) {
 		var frame []scene.Pose
 		for i, p := range poses {
 			if slices.Contains(s.moving, i) {
-				frame = append(frame, scene.Pose{Position: scene.Vec(p.Position), Rotation: scene.Quat(p.Rotation)})
+				frame = append(frame, poseOf(p))
 			}
 		}
 		film.Frames = append(film.Frames, frame)

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
@@ -61,12 +62,9 @@ type Result struct {
 }
 
 // Check checks all claims.
-func Check(t *results.Tables) (all []Result) {
+func Check(t *results.Tables) []Result {
 	cut := t.EqualShares()
-	for _, c := range list {
-		all = append(all, c.result(t, cut))
-	}
-	return all
+	return lists.Map(list, func(c claim) Result { return c.result(t, cut) })
 }
 
 func (c claim) result(t, cut *results.Tables) Result {
@@ -212,17 +210,10 @@ const shown = 12
 func (c *check) text() string {
 	var groups, texts []string
 	for _, p := range c.parts {
-		if !slices.Contains(groups, p.group) {
-			groups = append(groups, p.group)
-		}
+		groups = lists.With(groups, p.group)
 	}
 	for _, group := range groups {
-		var own []part
-		for _, p := range c.parts {
-			if p.group == group {
-				own = append(own, p)
-			}
-		}
+		own := lists.Where(c.parts, func(p part) bool { return p.group == group })
 		text := strings.TrimSpace(group + " ")
 		if won, all := c.won(group); all > 1 {
 			text += fmt.Sprintf(" %d of %d", won, all)
@@ -236,11 +227,8 @@ func (c *check) text() string {
 				return 1
 			})}
 		}
-		var list []string
-		for _, p := range own {
-			list = append(list, p.String())
-		}
-		texts = append(texts, strings.TrimPrefix(strings.TrimSpace(text)+": "+strings.Join(list, "; "), ": "))
+		comparisons := strings.Join(lists.Map(own, part.String), "; ")
+		texts = append(texts, strings.TrimPrefix(strings.TrimSpace(text)+": "+comparisons, ": "))
 	}
 	return strings.Join(texts, ". ")
 }
@@ -265,10 +253,7 @@ func (c *check) scope() string {
 	low, high := c.shareRange()
 	switch {
 	case c.timed && !c.same:
-		var minutes []float64
-		for _, r := range c.runs {
-			minutes = append(minutes, r.Processor/60)
-		}
+		minutes := lists.Map(c.runs, func(r results.Trained) float64 { return r.Processor / 60 })
 		parts = append(parts, fmt.Sprintf("after %s minutes of processor time each", tables.Short(stats.Median(minutes), 2)))
 	case c.same && len(c.runs) > 0:
 		parts = append(parts, "after equal steps")
@@ -305,16 +290,13 @@ func (c *check) note(trained []results.Trained, share func(results.Trained) floa
 			if i < 0 {
 				i, c.short = len(c.short), append(c.short, shortage{reason: reason})
 			}
-			if run := r.Label + " on " + r.Env; !slices.Contains(c.short[i].runs, run) {
-				c.short[i].runs = append(c.short[i].runs, run)
-			}
+			c.short[i].runs = lists.With(c.short[i].runs, r.Label+" on "+r.Env)
 		}
 		if s := share(r); !math.IsNaN(s) {
 			c.shares = append(c.shares, min(s, 1))
 		}
-		units := strings.ReplaceAll(strings.Trim(fmt.Sprint(r.Units), "[]"), " ", " × ")
-		if units != "" && !slices.Contains(c.units, units) {
-			c.units = append(c.units, units)
+		if units := strings.ReplaceAll(strings.Trim(fmt.Sprint(r.Units), "[]"), " ", " × "); units != "" {
+			c.units = lists.With(c.units, units)
 		}
 	}
 }
@@ -322,9 +304,7 @@ func (c *check) note(trained []results.Trained, share func(results.Trained) floa
 // take returns a sample, or records it as missing if it is empty or has NaN.
 func (c *check) take(label string, x []float64, what string) sample {
 	if len(x) == 0 || slices.ContainsFunc(x, math.IsNaN) {
-		if !slices.Contains(c.missing, what) {
-			c.missing = append(c.missing, what)
-		}
+		c.missing = lists.With(c.missing, what)
 		return sample{label: label}
 	}
 	c.count(len(x))

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
@@ -169,10 +170,8 @@ var list = []claim{
 			const env = "ant-uni"
 			largest := func(label string) (worst sample) {
 				for _, x := range c.whole.Multipliers(results.Gravity, env) {
-					var percents []float64
-					for _, gain := range c.whole.Gains(results.Gravity, env, label, x) {
-						percents = append(percents, -100*gain)
-					}
+					gains := c.whole.Gains(results.Gravity, env, label, x)
+					percents := lists.Map(gains, func(gain float64) float64 { return -100 * gain })
 					if s := (sample{label, percents}); len(worst.x) == 0 || s.median() > worst.median() {
 						worst = s
 					}

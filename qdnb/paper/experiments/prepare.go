@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb"
@@ -53,12 +54,7 @@ func PrepareIn(ctx context.Context, dir string, o RunOptions, needs ...string) e
 	}
 	o.Runs = filepath.Join(dir, paper.RunsFolder)
 	for _, experiment := range experiments {
-		var wanted []sweep.Line
-		for _, line := range lines {
-			if line.Experiment == experiment {
-				wanted = append(wanted, line)
-			}
-		}
+		wanted := lists.Where(lines, func(line sweep.Line) bool { return line.Experiment == experiment })
 		if err := complete(ctx, experiment, wanted, o); err != nil {
 			return fmt.Errorf("experiment %s: %w", experiment, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/stats"
 )
 
@@ -54,14 +55,7 @@ func (t *Tables) TrainedIn(experiment, label, env string) []Trained {
 	})
 }
 
-func (t *Tables) where(wanted func(Trained) bool) (found []Trained) {
-	for _, r := range t.Trained {
-		if wanted(r) {
-			found = append(found, r)
-		}
-	}
-	return found
-}
+func (t *Tables) where(wanted func(Trained) bool) []Trained { return lists.Where(t.Trained, wanted) }
 
 func (t *Tables) finished(experiment string) []Trained {
 	return t.where(func(r Trained) bool { return r.Finished && r.Experiment == experiment })
@@ -73,12 +67,7 @@ func (t *Tables) Scores(label, env string, m Metric) []float64 {
 }
 
 // Scores returns the metric of runs.
-func (m Metric) Scores(trained []Trained) (x []float64) {
-	for _, r := range trained {
-		x = append(x, m.Of(r))
-	}
-	return x
-}
+func (m Metric) Scores(trained []Trained) []float64 { return lists.Map(trained, m.Of) }
 
 // Normalised returns a label's QD scores by environment, one per seed, divided by the largest score of any
 // label and seed on the environment, as in the paper's figure 3. It is nil if the label lacks runs on an
@@ -125,16 +114,9 @@ func normalised(score, largest float64) float64 {
 
 // Labels lists the labels of all runs in the paper's order.
 func (t *Tables) Labels() []string {
-	var list []string
-	for _, r := range t.Trained {
-		list = append(list, r.Label)
-	}
-	for _, a := range t.Adapted {
-		list = append(list, a.Label)
-	}
-	for _, c := range t.Controlled {
-		list = append(list, c.Label)
-	}
+	list := slices.Concat(lists.Map(t.Trained, func(r Trained) string { return r.Label }),
+		lists.Map(t.Adapted, func(a Adapted) string { return a.Label }),
+		lists.Map(t.Controlled, func(c Controlled) string { return c.Label }))
 	slices.SortFunc(list, byLabel)
 	return slices.Compact(list)
 }

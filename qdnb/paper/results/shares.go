@@ -3,6 +3,8 @@ package results
 import (
 	"math"
 	"slices"
+
+	"example.com/qdnb/internal/lists"
 )
 
 // at returns a run as it was after some environment steps, according to its log. Its metrics are
@@ -26,11 +28,8 @@ func (r Trained) at(steps float64) Trained {
 }
 
 // AfterSteps returns the values of a metric after some environment steps, one per run.
-func (m Metric) AfterSteps(steps float64, trained []Trained) (x []float64) {
-	for _, r := range trained {
-		x = append(x, m.Of(r.at(steps)))
-	}
-	return x
+func (m Metric) AfterSteps(steps float64, trained []Trained) []float64 {
+	return lists.Map(trained, func(r Trained) float64 { return m.Of(r.at(steps)) })
 }
 
 // Reached returns the share of the paper's environment steps after which a metric of a run was at least

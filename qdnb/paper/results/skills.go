@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/stats"
 )
 
@@ -88,11 +89,7 @@ func (t *Tables) Gains(perturbation, env, label string, multiplier float64) []fl
 func (t *Tables) TargetMeans(label string) []float64 {
 	var x []float64
 	for _, a := range t.AdaptedRuns(Target, "ant-maze", label) {
-		var scores []float64
-		for _, v := range a.Values {
-			scores = append(scores, v.Score)
-		}
-		x = append(x, stats.Mean(scores))
+		x = append(x, stats.Mean(lists.Map(a.Values, func(v Value) float64 { return v.Score })))
 	}
 	return x
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/stats"
@@ -19,9 +20,7 @@ import (
 func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string,
 	format func(n tables.Notation, scores []float64) string) *tables.Table {
 	table := &tables.Table{Header: append([]string{"method"}, envs...)}
-	for _, label := range rowLabels {
-		table.Rows = append(table.Rows, tables.Row(figures.NameMethods(label)))
-	}
+	table.Rows = lists.Map(rowLabels, func(label string) []tables.Entry { return tables.Row(figures.NameMethods(label)) })
 	for _, env := range envs {
 		best := math.Inf(-1)
 		var all []float64

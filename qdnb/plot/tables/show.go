@@ -12,37 +12,20 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// formats lists the file formats of tables by file extension.
-var formats = []struct {
-	ending string
-	write  func(*Table) string
-}{
-	{".md", (*Table).Markdown},
-	{".csv", (*Table).CSV},
-	{".tex", (*Table).LaTeX},
-	{".html", (*Table).HTML},
-	{".txt", (*Table).Text},
-}
+// writers are the formats of files by their extension.
+var writers = map[string]func(*Table) string{".md": (*Table).Markdown, ".csv": (*Table).CSV, ".tex": (*Table).LaTeX,
+	".html": (*Table).HTML, ".txt": (*Table).Text}
 
-// format returns the index in formats for a file name, or -1 for another extension.
-func format(name string) int {
-	ending := strings.ToLower(filepath.Ext(name))
-	for i, f := range formats {
-		if f.ending == ending {
-			return i
-		}
-	}
-	return -1
-}
+func writerOf(path string) func(*Table) string { return writers[strings.ToLower(filepath.Ext(path))] }
 
 // Save writes the table to a file atomically, in the format of the path's extension: .md, .csv,
 // .tex, .html or .txt.
 func (t *Table) Save(path string) error {
-	i := format(path)
-	if i < 0 {
+	write := writerOf(path)
+	if write == nil {
 		return fmt.Errorf("tables: %s: use a file name that ends in .md, .csv, .tex, .html or .txt", path)
 	}
-	if err := atomicfile.WriteBytes(path, []byte(formats[i].write(t))); err != nil {
+	if err := atomicfile.WriteBytes(path, []byte(write(t))); err != nil {
 		return fmt.Errorf("tables: save table: %w", err)
 	}
 	return nil
@@ -62,7 +45,7 @@ func (t *Table) Show(name string) error {
 		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: page,
 			protocol.MIMETextPlain: t.Text()})
 	}
-	if format(name) >= 0 {
+	if writerOf(name) != nil {
 		return t.Save(name)
 	}
 	_, err := fmt.Fprintln(os.Stdout, t.Text())

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"example.com/qdnb/internal/lists"
 )
 
 // line joins the lines of a text, because an entry has a single line.
@@ -36,14 +38,6 @@ func (t *Table) shown(escape func(string) string, before, after string) [][]stri
 	return rows
 }
 
-func each(texts []string, escape func(string) string) []string {
-	escaped := make([]string, len(texts))
-	for i, text := range texts {
-		escaped[i] = escape(text)
-	}
-	return escaped
-}
-
 // Markdown returns the table in GitHub's Markdown, with its caption in bold above and its notes
 // below.
 func (t *Table) Markdown() string {
@@ -54,7 +48,7 @@ func (t *Table) Markdown() string {
 	row := func(cells []string) {
 		out.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	}
-	row(each(t.Header, markdown))
+	row(lists.Map(t.Header, markdown))
 	out.WriteByte('|')
 	for _, numeric := range t.numeric() {
 		if numeric {
@@ -126,7 +120,7 @@ func (t *Table) LaTeX() string {
 		}
 	}
 	out.WriteString("}\n\\toprule\n")
-	names := each(t.Header, latex)
+	names := lists.Map(t.Header, latex)
 	for c, name := range t.Header {
 		if utf8.RuneCountInString(name) > shortest && strings.Contains(name, " ") { // one word per line
 			side := "l"
@@ -222,7 +216,7 @@ func (t *Table) HTML() string {
 	}
 	out.WriteString("</tbody>\n</table>\n</div>\n")
 	if len(t.Notes) > 0 {
-		out.WriteString("<p><small>" + strings.Join(each(t.Notes, hypertext), "<br>\n") +
+		out.WriteString("<p><small>" + strings.Join(lists.Map(t.Notes, hypertext), "<br>\n") +
 			"</small></p>\n")
 	}
 	return out.String()
@@ -249,7 +243,7 @@ func (t *Table) sentences(column int) bool {
 
 // Text returns the table for a terminal: columns are aligned, bold entries are in asterisks.
 func (t *Table) Text() string {
-	cells := append([][]string{each(t.Header, shown)}, t.shown(shown, "*", "*")...)
+	cells := append([][]string{lists.Map(t.Header, shown)}, t.shown(shown, "*", "*")...)
 	widths := make([]int, len(t.Header))
 	for _, texts := range cells {
 		for c, text := range texts {
@@ -275,11 +269,7 @@ func (t *Table) Text() string {
 		out.WriteString(strings.TrimRight(row.String(), " ") + "\n")
 	}
 	write(cells[0])
-	rules := make([]string, len(widths))
-	for c, width := range widths {
-		rules[c] = strings.Repeat("-", width)
-	}
-	write(rules)
+	write(lists.Map(widths, func(width int) string { return strings.Repeat("-", width) }))
 	for r, texts := range cells[1:] {
 		if t.opens(r) {
 			out.WriteByte('\n')

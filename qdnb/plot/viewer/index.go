@@ -6,6 +6,9 @@ import (
 	"math"
 	"strings"
 
+	"gonum.org/v1/plot"
+
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 )
@@ -207,11 +210,8 @@ func float32Of(v float64) *float32 {
 	return nil
 }
 
-func ticks(low, high float64) (list []tick) {
-	for _, t := range figures.Ticks(low, high, 6) {
-		list = append(list, tick{t.Value, t.Label})
-	}
-	return list
+func ticks(low, high float64) []tick {
+	return lists.Map(figures.Ticks(low, high, 6), func(t plot.Tick) tick { return tick{t.Value, t.Label} })
 }
 
 func palette() string {

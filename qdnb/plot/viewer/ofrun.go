@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/runs"
@@ -102,11 +103,8 @@ func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
 	}
 	var entries []Entry
 	for _, cell := range r.Filled() {
-		e := Entry{Number: cell, Fitness: float64(r.Fitnesses[cell]), Film: of[cell]}
-		for _, x := range r.Descriptor(cell) {
-			e.Descriptor = append(e.Descriptor, float64(x))
-		}
-		entries = append(entries, e)
+		entries = append(entries, Entry{Number: cell, Fitness: float64(r.Fitnesses[cell]),
+			Descriptor: lists.Convert[float64](r.Descriptor(cell)), Film: of[cell]})
 		delete(of, cell)
 	}
 	for cell := range of {
