@@ -96,7 +96,7 @@ func TestCustomEnvironment(t *testing.T) {
 		"repertoire":   nb.Must(figures.Repertoire(run)), "snapshots": nb.Must(figures.Snapshots(run, 2)),
 	} {
 		for _, label := range []string{"east (m)", "north (m)"} {
-			if !strings.Contains(svg(t, figure), label) {
+			if !strings.Contains(strings.ToLower(svg(t, figure)), label) {
 				t.Errorf("%s: no axis is called %q", name, label)
 			}
 		}
@@ -231,7 +231,7 @@ func TestRunsWithoutADescriptorHaveFigures(t *testing.T) {
 	if older.Status.Descriptor != nil {
 		t.Fatal("the test proves nothing")
 	}
-	if !strings.Contains(svg(t, nb.Must(figures.Repertoire(older))), "final x") {
-		t.Error("no axis is called final x")
+	if !strings.Contains(svg(t, nb.Must(figures.Repertoire(older))), "Final x") {
+		t.Error("no axis is called Final x")
 	}
 }

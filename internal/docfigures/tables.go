@@ -24,18 +24,11 @@ type chart struct {
 
 // drawn draws charts side by side.
 func drawn(charts ...chart) (figures.Grid, error) {
-	var panels []*figures.Panel
+	var panels figures.Panels
 	for _, c := range charts {
-		panel, err := figures.Intervals(c.Axes, c.Rows...)
-		if c.Lines != nil {
-			panel, err = figures.Lines(c.Axes, c.Lines...)
-		}
-		if err != nil {
-			return figures.Grid{}, err
-		}
-		panels = append(panels, panel)
+		panels.Add(figures.Lines(c.Axes, c.Lines...))
 	}
-	return figures.InRows(len(panels), panels...), nil
+	return panels.InRows(len(charts))
 }
 
 // record is a row of docs/performance.csv: its columns by name.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -142,13 +143,8 @@ func (c *comparison) compare(m results.Metric, method, env string) (s compared) 
 // reached returns the median share of the paper's steps after which a metric reached the paper's median;
 // NaN unless the runs have the paper's steps and units.
 func reached(found []results.Trained, m results.Metric, median float64) float64 {
-	var shares []float64
-	for _, r := range found {
-		if asPublished(r) {
-			shares = append(shares, m.Reached(median, r))
-		}
-	}
-	return stats.Median(shares)
+	whole := lists.Where(found, asPublished)
+	return stats.Median(lists.Map(whole, func(r results.Trained) float64 { return m.Reached(median, r) }))
 }
 
 // asPublished reports whether a run has the paper's steps and units.
@@ -223,9 +219,7 @@ func (c *comparison) numbered() (list []string) {
 
 // note adds a text to the notes unless it is there, and returns the reference to it.
 func (c *comparison) note(text string) string {
-	if !slices.Contains(c.notes, text) {
-		c.notes = append(c.notes, text)
-	}
+	c.notes = lists.With(c.notes, text)
 	return fmt.Sprintf("[%d]", slices.Index(c.notes, text)+1)
 }
 
@@ -508,7 +502,8 @@ func ReproductionFigure(folders ...*Data) (figures.Grid, error) {
 			ours = append(ours, "ours at equal shares of the steps"+suffix)
 		}
 	}
-	var panels []*figures.Panel
+	var panels figures.Panels
+	some := false
 	for _, env := range curveEnvs {
 		for _, m := range scoreMetrics {
 			var rows []figures.Interval
@@ -529,16 +524,13 @@ func ReproductionFigure(folders ...*Data) (figures.Grid, error) {
 			if len(rows) == 0 {
 				continue
 			}
-			axes := figures.Axes{Title: env, XLabel: strings.ToUpper(m.name[:1]) + m.name[1:]}
-			panel, err := figures.MarkedIntervals(axes, rows, "the paper's median ± standard deviation", ours...)
-			if err != nil {
-				return figures.Grid{}, err
-			}
-			panels = append(panels, panel)
+			some = true
+			panels.Add(figures.MarkedIntervals(figures.Axes{Title: env, XLabel: m.name}, rows,
+				"the paper's median ± standard deviation", ours...))
 		}
 	}
-	if len(panels) == 0 {
+	if !some {
 		return figures.Grid{}, (*Data)(nil).noRuns(results.ExperimentTraining)
 	}
-	return figures.InRows(len(scoreMetrics), panels...), nil
+	return panels.InRows(len(scoreMetrics))
 }

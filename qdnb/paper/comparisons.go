@@ -88,7 +88,7 @@ func Overall(data *Data) (figures.Grid, error) {
 	if err != nil {
 		return figures.Grid{}, err
 	}
-	var panels []*figures.Panel
+	var panels figures.Panels
 	for _, c := range []struct {
 		label     string
 		statistic func([]float64) float64
@@ -101,15 +101,12 @@ func Overall(data *Data) (figures.Grid, error) {
 			rows = append(rows, figures.Interval{Name: m.Name, Value: stats.Pooled(c.statistic)(m.Tasks), Low: interval.Low,
 				High: interval.High})
 		}
-		panel, err := figures.Intervals(figures.Axes{Title: title, XLabel: c.label}, rows...)
-		if err != nil {
-			return figures.Grid{}, err
-		}
-		panels, title = append(panels, panel), ""
+		panels.Add(figures.Intervals(figures.Axes{Title: title, XLabel: c.label}, rows...))
+		title = ""
 	}
-	g := figures.InRows(2, panels...)
+	g, err := panels.InRows(2)
 	g.Note = data.missing(allMethods, curveEnvs)
-	return g, nil
+	return g, err
 }
 
 // Profiles draws the methods' performance profiles over the environments of [Overall]: the share of runs

@@ -142,16 +142,18 @@ func metricCurves(data *Data, methods, envs []string, axis curveAxis) (figures.G
 		g.Columns = append(g.Columns, metric.title)
 	}
 	for _, row := range rows {
-		var panels []*figures.Panel
+		var panels figures.Panels
 		for _, metric := range curveMetrics {
-			panel, err := x.panel(row, metric, "")
-			if err != nil {
-				return g, err
-			}
-			panel.Aspect = 1.9
-			panels = append(panels, panel)
+			panels.Add(x.panel(row, metric, ""))
 		}
-		g.Panels = append(g.Panels, panels)
+		drawn, err := panels.Row()
+		if err != nil {
+			return g, err
+		}
+		for _, panel := range drawn {
+			panel.Aspect = 1.9
+		}
+		g.Panels = append(g.Panels, drawn)
 	}
 	return g, nil
 }

@@ -80,7 +80,7 @@ func TestCurvesOverTime(t *testing.T) {
 		t.Fatalf("%d rows, titles %v and %v", len(g.Panels), g.Rows, g.Columns)
 	}
 	coverage := g.Panels[0][1]
-	if x := coverage.X; x.Label.Text != "time without compilation (s)" || x.Min != 0 || x.Max != 10 ||
+	if x := coverage.X; x.Label.Text != "Time without compilation (s)" || x.Min != 0 || x.Max != 10 ||
 		coverage.Y.Min != 0 {
 		t.Errorf("%q from %g to %g: want a linear axis to the end of the longest run and coverage from 0",
 			x.Label.Text, x.Min, x.Max)
@@ -113,7 +113,7 @@ func TestCurvesOverSteps(t *testing.T) {
 	g, err := metricCurves(data, qdMethods, curveEnvs, stepsAxis(1.5e8))
 	must.Do(err)
 	score := g.Panels[0][2]
-	if x := score.X; x.Max != 4000 || x.Label.Text != figures.EnvSteps.Label || len(score.Legend) != 2 {
+	if x := score.X; x.Max != 4000 || x.Label.Text != "Environment steps" || len(score.Legend) != 2 {
 		t.Errorf("%q to %g, %d curves", x.Label.Text, x.Max, len(score.Legend))
 	}
 	// A row that repeats the previous steps is left out.
@@ -188,7 +188,7 @@ func TestPriorCoverage(t *testing.T) {
 	f.curve(t, "training", "diayn-reward", "ant-omni", 0, `{}`, [5]float64{0, 1, 0, 90, 0})
 	data := f.open(t)
 	p := must.Get(PriorCoverage(data)).Panels[0][0]
-	if len(p.Legend) != 2 || p.X.Label.Text != "time without compilation (s)" || p.Y.Label.Text != "Coverage (%)" {
+	if len(p.Legend) != 2 || p.X.Label.Text != "Time without compilation (s)" || p.Y.Label.Text != "Coverage (%)" {
 		t.Fatalf("%d curves, %q, %q", len(p.Legend), p.X.Label.Text, p.Y.Label.Text)
 	}
 	with, without := linesOf(p)[0], linesOf(p)[1]

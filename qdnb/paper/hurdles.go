@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/stats"
@@ -18,17 +19,17 @@ import (
 func Hurdles(data *Data) (figures.Grid, error) {
 	panels, err := hurdlesPanels(data, stats.Median)
 	g := figures.InRows(2, panels...)
-	var with []string
-	for _, c := range data.Controlled {
-		with = append(with, c.Label)
-	}
-	g.Note = lacking(allMethods, with)
+	g.Note = lacking(allMethods, lists.Map(data.Controlled, func(c results.Controlled) string { return c.Label }))
 	return g, err
 }
 
 // hurdlesPanels returns the two panels of [Hurdles], return and hurdles passed, with an average over
 // seeds. Figure 18 uses the interquartile mean. Methods without a complete run are left out.
-func hurdlesPanels(data *Data, average func([]float64) float64) (panels []*figures.Panel, err error) {
+func hurdlesPanels(data *Data, average func([]float64) float64) ([]*figures.Panel, error) {
+	if len(data.Controlled) == 0 {
+		return nil, data.noRuns(results.ExperimentHurdles)
+	}
+	var row figures.Panels
 	for _, metric := range []struct {
 		label string
 		of    func(results.ControlPoint) float64
@@ -38,27 +39,16 @@ func hurdlesPanels(data *Data, average func([]float64) float64) (panels []*figur
 	} {
 		var lines []figures.Series
 		for _, label := range data.Labels() {
-			var curves []figures.Series
-			for _, c := range data.Controlled {
-				if c.Label == label {
-					curves = append(curves, controlCurve(c, metric.of))
-				}
-			}
+			own := lists.Where(data.Controlled, func(c results.Controlled) bool { return c.Label == label })
+			curves := lists.Map(own, func(c results.Controlled) figures.Series { return controlCurve(c, metric.of) })
 			line, err := figures.Quartiles(label, curves, nil, average)
 			if err == nil { // else there are no curves, or they have no steps in common
 				lines = append(lines, line)
 			}
 		}
-		if len(panels) == 0 && len(lines) == 0 {
-			return nil, data.noRuns(results.ExperimentHurdles)
-		}
-		panel, err := figures.Lines(figures.Axes{XLabel: figures.EnvSteps.Label, YLabel: metric.label}, lines...)
-		if err != nil {
-			return nil, err
-		}
-		panels = append(panels, panel)
+		row.Add(figures.Lines(figures.Axes{XLabel: figures.EnvSteps.Label, YLabel: metric.label}, lines...))
 	}
-	return panels, nil
+	return row.Row()
 }
 
 // controlCurve returns a number over a meta-controller's environment steps, which increase.

@@ -61,7 +61,8 @@ var zooms = []float64{1. / 30, 1. / 15, 1. / 10, 1. / 6, 1. / 5, 1. / 3, 1. / 2,
 // zoomed draws arenas of an environment within the smallest zoom that contains all trajectories and
 // walls. Robots start at the origin and do not move far in short runs, where the full limits would
 // show only a dot.
-func zoomed(arenas []*figures.Arena) (row []*figures.Panel, err error) {
+func zoomed(arenas []*figures.Arena) ([]*figures.Panel, error) {
+	var row figures.Panels
 	part := zooms[slices.IndexFunc(zooms, func(part float64) bool {
 		return part == 1 || !slices.ContainsFunc(arenas, func(a *figures.Arena) bool { return !shows(a, part) })
 	})]
@@ -69,13 +70,9 @@ func zoomed(arenas []*figures.Arena) (row []*figures.Panel, err error) {
 		for d := range 2 {
 			a.Lower[d], a.Upper[d] = part*a.Lower[d], part*a.Upper[d]
 		}
-		panel, err := figures.Trajectories(*a)
-		if err != nil {
-			return nil, err
-		}
-		row = append(row, panel)
+		row.Add(figures.Trajectories(*a))
 	}
-	return row, nil
+	return row.Row()
 }
 
 // shows reports whether a fraction of an arena's limits contains its trajectories and walls.

@@ -121,7 +121,7 @@ func TestRepertoires(t *testing.T) {
 	figure, err := Repertoires(f.data)
 	text := says(t, figure, err)
 	contains(t, text, "MAP-Elites", "SMERL(DADS)", "ant-trap", "walker-uni", "x (m)", "y (m)",
-		"right foot", "left foot", "5200", "5300", "Fitness")
+		"Right foot", "Left foot", "5200", "5300", "Fitness")
 	containsNot(t, text, "AURORA", "SAC", "ant-maze", "halfcheetah-uni", "500", "−200")
 
 	if run, err := f.data.Best("map-elites", "ant-trap"); err != nil || run.Config.Seed != 1 {

@@ -41,19 +41,15 @@ func SensitivityInFull(data *Data) (figures.Grid, error) {
 	if err != nil {
 		return figures.Grid{}, err
 	}
-	var panels []*figures.Panel
+	var panels figures.Panels
 	for _, group := range groups {
 		axes := figures.Axes{Title: group.Label, YLabel: "Normalised QD score", YLimits: fromZero(groups)}
 		group.Label = ""
-		panel, err := figures.Boxes(axes, figures.BoxOptions{Outer: true, Points: "setting"}, group)
-		if err != nil {
-			return figures.Grid{}, err
-		}
-		panels = append(panels, panel)
+		panels.Add(figures.Boxes(axes, figures.BoxOptions{Outer: true, Points: "setting"}, group))
 	}
-	g := figures.InRows(len(panels), panels...)
+	g, err := panels.InRows(len(groups))
 	g.Note = lackingGrids(data)
-	return g, nil
+	return g, err
 }
 
 // SensitivitySettings returns a table for figure 14: the best and the worst setting of each method

@@ -86,7 +86,7 @@ func TestShippedFigures(t *testing.T) {
 		}
 	}
 	figure, err := CurvesOverTime(small)
-	contains(t, says(t, figure, err), "processor time (s)",
+	contains(t, says(t, figure, err), "Processor time (s)",
 		"No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, "+
 			"DIAYN+REWARD, SMERL(DIAYN), SMERL(DADS); ant-trap,",
 		"ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -22,10 +23,7 @@ func (r *Recording) Corrected(run *runs.Run, by runs.Average) (*Corrected, error
 	if err != nil {
 		return nil, err
 	}
-	var results []policies.Evaluated
-	for _, result := range r.Results {
-		results = append(results, result.Evaluated)
-	}
+	results := lists.Map(r.Results, func(result Result) policies.Evaluated { return result.Evaluated })
 	corrected, err := policies.Reinsert(runs.Snapshot{Progress: run.Status.Progress, Repertoire: *archived,
 		Correction: runs.Correction{Episodes: int64(r.Episodes), By: by}}, results)
 	if err != nil {
@@ -63,14 +61,12 @@ func (c *Corrected) Save() error {
 
 // Figure draws the archived and the corrected repertoire side by side.
 func (c *Corrected) Figure() (figures.Grid, error) {
-	bar, panels := new(figures.ColorBar), []*figures.Panel(nil)
+	var panels figures.Panels
+	bar := new(figures.ColorBar)
 	for _, r := range []*runs.Repertoire{c.Archived, &c.Repertoire} {
-		panel, err := figures.MapOf(c.run, r, func(cells *figures.Cells) { cells.Bar = bar })
-		if err != nil {
-			return figures.Grid{}, err
-		}
-		panels = append(panels, panel)
+		panels.Add(figures.MapOf(c.run, r, func(cells *figures.Cells) { cells.Bar = bar }))
 	}
-	return figures.Grid{Panels: [][]*figures.Panel{panels}, Columns: []string{
-		"as archived", c.Correction.String()}}, nil
+	g, err := panels.InRows(2)
+	g.Columns = []string{"as archived", c.Correction.String()}
+	return g, err
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -222,11 +223,9 @@ func (s Spec) caption(played Episode, run *runs.Run, env envs.Env, e policies.Ev
 	if s.Episodes > 1 {
 		film.Title += fmt.Sprintf(", episode %d", episode+1)
 	}
-	film.Outcome = &scene.Outcome{Fitness: float64(e.Fitnesses[episode]), Archived: s.Archived}
 	d := len(env.Spec().Descriptor.Lower)
-	for _, x := range e.Descriptors[episode*d : (episode+1)*d] {
-		film.Outcome.Descriptor = append(film.Outcome.Descriptor, float64(x))
-	}
+	film.Outcome = &scene.Outcome{Fitness: float64(e.Fitnesses[episode]), Archived: s.Archived,
+		Descriptor: lists.Convert[float64](e.Descriptors[episode*d : (episode+1)*d])}
 	film.Subtitle = filmSubtitle(env, s.Conditions, film.Outcome)
 	if played.Choices != nil {
 		film.Subtitle = played.Choices.summary(e.Fitnesses[episode])
@@ -241,11 +240,7 @@ func (s Spec) caption(played Episode, run *runs.Run, env envs.Env, e policies.Ev
 func filmSubtitle(env envs.Env, conditions envs.Conditions, o *scene.Outcome) string {
 	parts := []string{"fitness " + shortNumber(o.Fitness)}
 	if len(o.Descriptor) > 0 {
-		var components []string
-		for _, x := range o.Descriptor {
-			components = append(components, shortNumber(x))
-		}
-		parts = append(parts, "descriptor ("+strings.Join(components, ", ")+")")
+		parts = append(parts, "descriptor ("+shortNumbers(o.Descriptor)+")")
 	}
 	for _, p := range envs.Perturbations() {
 		value, nominal := conditions[p], p.Nominal()
@@ -257,11 +252,7 @@ func filmSubtitle(env envs.Env, conditions envs.Conditions, o *scene.Outcome) st
 		case p.Multiplies():
 			parts = append(parts, p.Title()+" multiplier "+shortNumber(value[0]))
 		default:
-			var numbers []string
-			for _, x := range value {
-				numbers = append(numbers, shortNumber(x))
-			}
-			parts = append(parts, fmt.Sprintf("%s (%s)", p.Title(), strings.Join(numbers, ", ")))
+			parts = append(parts, fmt.Sprintf("%s (%s)", p.Title(), shortNumbers(value)))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -269,6 +260,8 @@ func filmSubtitle(env envs.Env, conditions envs.Conditions, o *scene.Outcome) st
 
 // shortNumber formats with three significant digits, and with the minus sign of figure axes.
 func shortNumber(x float64) string { return strings.ReplaceAll(tables.Short(x, 3), "-", "−") }
+
+func shortNumbers(list []float64) string { return strings.Join(lists.Map(list, shortNumber), ", ") }
 
 // Films returns the films of the recorded episodes, ordered by policy and then by episode. A custom
 // environment must be an [envs.Rigid] or a [Visible].

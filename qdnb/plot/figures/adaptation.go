@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -44,9 +45,7 @@ func Adaptation(run *runs.Run) (*Panel, error) {
 		return Lines(axes, best)
 	}
 	fixed.X = best.X
-	for _, v := range adaptation.Values {
-		fixed.Y = append(fixed.Y, v.Score(chosen))
-	}
+	fixed.Y = lists.Map(adaptation.Values, func(v runs.AdaptedValue) float64 { return v.Score(chosen) })
 	return Lines(axes, best, fixed)
 }
 

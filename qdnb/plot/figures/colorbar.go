@@ -136,74 +136,58 @@ func (b *drawnBar) thickness() vg.Length {
 	return barGap + barThick + tickLen + ticks + barPad + textStyle(labelSize).Height(b.label)
 }
 
-func (b *drawnBar) drawRight(c draw.Canvas, x vg.Length, span [2]vg.Length) {
-	half := min(span[1]-span[0], maxBar) / 2
-	span = b.within([2]vg.Length{middle(span) - half, middle(span) + half})
-	x += barGap
-	bar := vg.Rectangle{Min: vg.Point{X: x, Y: span[0]}, Max: vg.Point{X: x + barThick, Y: span[1]}}
-	b.fill(c, bar, false)
-	for end, outward := range []vg.Point{{Y: -barThick}, {Y: barThick}} {
-		b.drawBeyond(c, end, vg.Point{X: bar.Min.X, Y: span[end]}, vg.Point{X: barThick}, outward)
+// draw draws the bar next to the data areas that it explains, whose edge is at a place, along a span of them.
+func (b *drawnBar) draw(c draw.Canvas, edge vg.Length, span [2]vg.Length) {
+	// place returns a point at a distance from the edge.
+	place := func(along, distance vg.Length) vg.Point {
+		if b.below {
+			return vg.Point{X: along, Y: edge - distance}
+		}
+		return vg.Point{X: edge + distance, Y: along}
 	}
-	style := textStyle(tickSize)
-	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
-	line := draw.LineStyle{Color: axisColor, Width: axisWidth}
-	var widest vg.Length
-	for _, t := range (linearTicks{barIntervals(span, 26)}).Ticks(b.low, b.high) {
-		y := b.position(t.Value, span)
-		c.StrokeLine2(line, bar.Max.X, y, bar.Max.X+tickLen, y)
-		// The same height as a plot's tick labels.
-		c.FillText(style, vg.Point{X: bar.Max.X + tickLen + barPad, Y: y + style.FontExtents().Descent},
-			t.Label)
-		widest = max(widest, style.Width(t.Label))
+	style, label, ticks := textStyle(tickSize), textStyle(labelSize), b.ticksBelow
+	label.YAlign, style.YAlign = draw.YTop, draw.YTop
+	if !b.below {
+		half := min(span[1]-span[0], maxBar) / 2
+		span = [2]vg.Length{middle(span) - half, middle(span) + half}
+		label.Rotation, style.XAlign, style.YAlign, ticks = math.Pi/2, draw.XLeft, draw.YCenter, b.ticksRight
 	}
-	label := textStyle(labelSize)
-	label.Rotation, label.YAlign = math.Pi/2, draw.YTop
-	c.FillText(label, vg.Point{X: bar.Max.X + tickLen + barPad + widest + barPad, Y: middle(span)},
-		b.label)
-}
-
-func (b *drawnBar) drawBelow(c draw.Canvas, y vg.Length, span [2]vg.Length) {
-	y -= barGap
-	span = b.within(span)
-	bar := vg.Rectangle{Min: vg.Point{X: span[0], Y: y - barThick}, Max: vg.Point{X: span[1], Y: y}}
-	b.fill(c, bar, true)
-	for end, outward := range []vg.Point{{X: -barThick}, {X: barThick}} {
-		b.drawBeyond(c, end, vg.Point{X: span[end], Y: bar.Min.Y}, vg.Point{Y: barThick}, outward)
-	}
-	style := textStyle(tickSize)
-	style.YAlign = draw.YTop
-	line := draw.LineStyle{Color: axisColor, Width: axisWidth}
-	for _, t := range b.ticksBelow(style, span) {
-		x := b.position(t.Value, span)
-		c.StrokeLine2(line, x, bar.Min.Y, x, bar.Min.Y-tickLen)
-		left, right := b.extent(t, style, span)
-		c.FillText(style, vg.Point{X: (left + right) / 2, Y: bar.Min.Y - tickLen}, t.Label)
-	}
-	label := textStyle(labelSize)
-	label.YAlign = draw.YTop
-	c.FillText(label, vg.Point{X: middle(span),
-		Y: bar.Min.Y - tickLen - style.Height("0") - barPad}, b.label)
-}
-
-// within returns the span of a bar without the triangles at its ends.
-func (b *drawnBar) within(span [2]vg.Length) [2]vg.Length {
-	for end, sign := range []vg.Length{1, -1} {
+	for end, sign := range []vg.Length{1, -1} { // room for the triangles
 		if b.beyond[end] {
 			span[end] += sign * barThick
 		}
 	}
-	return span
+	const outer = barGap + barThick
+	first, last := place(span[0], barGap), place(span[1], outer)
+	b.fill(c, vg.Rectangle{Min: vg.Point{X: first.X, Y: min(first.Y, last.Y)},
+		Max: vg.Point{X: last.X, Y: max(first.Y, last.Y)}}, b.below)
+	line := draw.LineStyle{Color: axisColor, Width: axisWidth}
+	for end, outward := range []vg.Length{-barThick, barThick} {
+		if b.beyond[end] {
+			triangle := []vg.Point{place(span[end], barGap), place(span[end], outer), place(span[end]+outward, barGap+barThick/2)}
+			c.FillPolygon(b.color(float64(end)), triangle)
+			c.StrokeLines(line, append(triangle, triangle[0]))
+		}
+	}
+	widest := vg.Length(0) // of the numbers, across
+	for _, t := range ticks(style, span) {
+		at := b.position(t.Value, span)
+		from, to := place(at, outer), place(at, outer+tickLen)
+		c.StrokeLine2(line, from.X, from.Y, to.X, to.Y)
+		if b.below {
+			left, right := b.extent(t, style, span)
+			to.X, widest = (left+right)/2, style.Height("0")
+		} else { // the same height as a plot's tick labels
+			to = to.Add(vg.Point{X: barPad, Y: style.FontExtents().Descent})
+			widest = max(widest, barPad+style.Width(t.Label))
+		}
+		c.FillText(style, to, t.Label)
+	}
+	c.FillText(label, place(middle(span), outer+tickLen+widest+barPad), b.label)
 }
 
-// drawBeyond draws the triangle at an end of the bar, from a corner along its edge, if values lie beyond it.
-func (b *drawnBar) drawBeyond(c draw.Canvas, end int, corner, edge, outward vg.Point) {
-	if !b.beyond[end] {
-		return
-	}
-	triangle := []vg.Point{corner, corner.Add(edge), corner.Add(edge.Scale(0.5)).Add(outward)}
-	c.FillPolygon(b.color(float64(end)), triangle)
-	c.StrokeLines(draw.LineStyle{Color: axisColor, Width: axisWidth}, append(triangle, corner))
+func (b *drawnBar) ticksRight(_ draw.TextStyle, span [2]vg.Length) []plot.Tick {
+	return linearTicks{barIntervals(span, 26)}.Ticks(b.low, b.high)
 }
 
 // ticksBelow returns as many ticks as there is room for their labels. If not even two round values
@@ -272,7 +256,7 @@ func drawnBars(cells [][]*slot) (bars []*drawnBar) {
 					continue
 				}
 				b = &drawnBar{ColorBar: p.Bar, low: low, high: high, beyond: p.Bar.beyond(low, high),
-					label: cmp.Or(p.Bar.Label, "Fitness"), firstRow: i,
+					label: capital(cmp.Or(p.Bar.Label, "Fitness")), firstRow: i,
 					firstColumn: j, lastRow: i, lastColumn: j}
 				known[p.Bar], bars = b, append(bars, b)
 			}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot"
 
@@ -20,52 +19,36 @@ func CorrectedMetrics(trained []*runs.Run, axis Axis) (Grid, error) {
 	if err != nil {
 		return Grid{}, err
 	}
-	lines := make([][]Series, len(metrics))
-	var kinds, kindOf []string // kinds of averages; the kind of each line
-	for _, group := range groupsOf(trained) {
-		curves := map[string][][]Series{} // of a kind of average, by metric, one per run
-		for _, run := range group.runs {
-			of, err := corrected(run, axis)
-			if err != nil {
-				return Grid{}, fmt.Errorf("figures: %s: %w", run.Name(), err)
-			}
-			for kind, series := range of {
-				if curves[kind] == nil {
-					curves[kind] = make([][]Series, len(metrics))
-				}
-				for i, s := range series {
-					curves[kind][i] = append(curves[kind][i], s)
-				}
-			}
+	curves := map[*runs.Run]map[string][]Series{} // of each run and kind of average, by metric
+	var kinds []string
+	for _, run := range trained {
+		if curves[run], err = corrected(run, axis); err != nil {
+			return Grid{}, fmt.Errorf("figures: %s: %w", run.Name(), err)
 		}
-		for _, kind := range slices.Sorted(maps.Keys(curves)) {
-			if !slices.Contains(kinds, kind) {
-				kinds = append(kinds, kind)
-			}
-			kindOf = append(kindOf, kind)
-			for i, curves := range curves[kind] {
-				line, err := median(group.name, curves)
-				if err != nil {
-					return Grid{}, err
-				}
-				lines[i] = append(lines[i], line)
-			}
-		}
+		kinds = slices.AppendSeq(kinds, maps.Keys(curves[run]))
 	}
-	if len(kinds) > 1 { // else the axes name it
-		for _, lines := range lines {
-			for k := range lines {
-				lines[k].Name = MethodName(lines[k].Name) + ", " + kindOf[k]
-			}
-		}
-	}
+	slices.Sort(kinds)
+	kinds = slices.Compact(kinds)
 	for i, column := range metrics {
-		label := "Corrected " + inSentence(columnLabel(column))
+		label := "corrected " + columnLabel(column)
 		if len(kinds) == 1 {
 			label = columnLabel(column) + ", " + kinds[0]
 		}
-		below, err := Lines(Axes{XLabel: axis.Label, YLabel: label},
-			lines[i]...)
+		var lines []Series
+		for _, kind := range kinds {
+			with := slices.DeleteFunc(slices.Clone(trained), func(run *runs.Run) bool { return curves[run][kind] == nil })
+			more, err := curvesOf(with, func(run *runs.Run) (Series, error) { return curves[run][kind][i], nil })
+			if err != nil {
+				return Grid{}, err
+			}
+			for k := range more {
+				if len(kinds) > 1 { // else the axes name it
+					more[k].Name = MethodName(more[k].Name) + ", " + kind
+				}
+			}
+			lines = append(lines, more...)
+		}
+		below, err := Lines(Axes{XLabel: axis.Label, YLabel: label}, lines...)
 		if err != nil {
 			return Grid{}, err
 		}
@@ -108,12 +91,4 @@ func shareLimits(a, b *Panel) {
 			axis.Min, axis.Max = low, high
 		}
 	}
-}
-
-// inSentence returns a label as it is written within a sentence.
-func inSentence(label string) string {
-	if label[1:2] == strings.ToUpper(label[1:2]) { // an abbreviation
-		return label
-	}
-	return strings.ToLower(label[:1]) + label[1:]
 }

@@ -36,7 +36,7 @@ func MetaEpisode(e HurdleEpisode) (Grid, error) {
 	}
 	colors, entries := e.colors()
 	lower, upper := e.limits()
-	side, err := plane(Axes{Title: e.Title, XLabel: "x (m)", YLabel: "torso height (m)"}, lower, upper, false)
+	side, err := plane(Axes{Title: e.Title, XLabel: "x (m)", YLabel: "height of the torso (m)"}, lower, upper, false)
 	if err != nil {
 		return Grid{}, err
 	}

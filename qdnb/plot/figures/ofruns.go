@@ -9,6 +9,7 @@ import (
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/cell"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/stats"
 )
@@ -42,7 +43,7 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 		Lower: [2]float64{float64(lower[0]), float64(lower[1])},
 		Upper: [2]float64{float64(upper[0]), float64(upper[1])},
 	}
-	c.Fitness = float64s(r.Fitnesses)
+	c.Fitness = lists.Convert[float64](r.Fitnesses)
 	x, y := strings.TrimPrefix(names[0], "final "), strings.TrimPrefix(names[1], "final ")
 	c.Positions = (x == "x" || strings.HasPrefix(x, "x ")) && (y == "y" || strings.HasPrefix(y, "y "))
 	return c, nil
@@ -99,13 +100,6 @@ func atHeight(numbers []float32, y float32) (points []float32) {
 	return points
 }
 
-func float64s(list []float32) (wide []float64) {
-	for _, x := range list {
-		wide = append(wide, float64(x))
-	}
-	return wide
-}
-
 func points(flat []float32) (rows [][2]float64) {
 	for i := 0; i+1 < len(flat); i += 2 {
 		rows = append(rows, [2]float64{float64(flat[i]), float64(flat[i+1])})
@@ -127,15 +121,12 @@ func Progress(run *runs.Run, r *runs.Repertoire) (Grid, error) {
 	if r == nil {
 		return Grid{}, fmt.Errorf("figures: %s has no repertoire yet: train it first", run.Name())
 	}
-	var panels []*Panel
+	var panels Panels
 	title := titleOf(run, run.Status.Generation)
 	columns := []string{"coverage", "qd_score"}
 	if r.Dims == 2 {
-		panel, err := MapOf(run, r, func(c *Cells) { c.Title, c.Descriptors = title, nil })
-		if err != nil {
-			return Grid{}, err
-		}
-		columns, panels, title = columns[1:], append(panels, panel), ""
+		panels.Add(MapOf(run, r, func(c *Cells) { c.Title, c.Descriptors = title, nil }))
+		columns, title = columns[1:], ""
 	}
 	style := MethodStyles(run.Config.Algorithm)[run.Config.Algorithm]
 	for _, column := range columns {
@@ -148,13 +139,10 @@ func Progress(run *runs.Run, r *runs.Repertoire) (Grid, error) {
 		for i := (len(all.X) - 1) % every; i < len(all.X); i += every { // the last point, too
 			line.X, line.Y = append(line.X, all.X[i]), append(line.Y, all.Y[i])
 		}
-		panel, err := Lines(Axes{Title: title, XLabel: EnvSteps.Label, YLabel: columnLabel(column)}, line)
-		if err != nil {
-			return Grid{}, err
-		}
-		panels, title = append(panels, panel), ""
+		panels.Add(Lines(Axes{Title: title, XLabel: EnvSteps.Label, YLabel: columnLabel(column)}, line))
+		title = ""
 	}
-	return InRows(2, panels...), nil
+	return panels.InRows(2)
 }
 
 // Snapshots draws at most n of the repertoire snapshots of a run in a row, with a shared colour
@@ -173,22 +161,16 @@ func Snapshots(run *runs.Run, n int) (Grid, error) {
 		return Grid{}, fmt.Errorf("figures: %s has %d snapshots and %d are to be drawn: want at least "+
 			"one of each", run.Name(), len(snapshots), n)
 	}
-	generations := make([]int64, len(snapshots))
-	for i, snapshot := range snapshots {
-		generations[i] = snapshot.Generation
-	}
-	bar, panels := new(ColorBar), []*Panel(nil)
+	generations := lists.Map(snapshots, func(s runs.Snapshot) int64 { return s.Generation })
+	var panels Panels
+	bar := new(ColorBar)
 	for _, i := range byRatio(generations, n) {
-		panel, err := MapOf(run, &snapshots[i].Repertoire, func(c *Cells) {
+		panels.Add(MapOf(run, &snapshots[i].Repertoire, func(c *Cells) {
 			c.Title = "generation " + grouped(snapshots[i].Generation)
 			c.Descriptors, c.Bar = nil, bar // dots are too small to see
-		})
-		if err != nil {
-			return Grid{}, err
-		}
-		panels = append(panels, panel)
+		}))
 	}
-	return InRows(n, panels...), nil
+	return panels.InRows(n)
 }
 
 // byRatio returns the indices of at most n of the rising numbers: the last, the first, and those
@@ -245,9 +227,9 @@ func Metrics(trained []*runs.Run, axes ...Axis) (Grid, error) {
 }
 
 // Columns draws arbitrary columns of the metrics.csv of runs against the axis: one panel per
-// column, up to three in a row. Runs that differ only in their seeds are one line with a band, their
-// median and [Quartiles]. If a run lacks a column, it returns an error that lists the columns of the
-// run.
+// column, up to three in a row, with a logarithmic axis if some values are a hundred times as large
+// as most. Runs that differ only in their seeds are one line with a band, their median and
+// [Quartiles]. If a run lacks a column, it returns an error that lists the columns of the run.
 func Columns(trained []*runs.Run, axis Axis, columns ...string) (Grid, error) {
 	if len(trained) == 0 || len(columns) == 0 {
 		return Grid{}, fmt.Errorf("figures: %d columns of %d runs: want at least one of each", len(columns),
@@ -263,30 +245,35 @@ func columnPanels(trained []*runs.Run, axis Axis, columns ...string) (panels []*
 	if err := runs.Given(trained...); err != nil {
 		return nil, fmt.Errorf("figures: %w", err)
 	}
+	var row Panels
 	for _, column := range columns {
-		var lines []Series
-		for _, group := range groupsOf(trained) {
-			var curves []Series
-			for _, run := range group.runs {
-				s, err := seriesOf(run, axis, column)
-				if err != nil {
-					return nil, fmt.Errorf("figures: %s: %w", run.Name(), err)
-				}
-				curves = append(curves, s)
-			}
-			line, err := median(group.name, curves)
-			if err != nil {
-				return nil, err
-			}
-			lines = append(lines, line)
-		}
-		panel, err := Lines(Axes{XLabel: axis.Label, YLabel: columnLabel(column)}, lines...)
+		lines, err := curvesOf(trained, func(run *runs.Run) (Series, error) { return seriesOf(run, axis, column) })
 		if err != nil {
 			return nil, err
 		}
-		panels = append(panels, panel)
+		row.Add(Lines(Axes{XLabel: axis.Label, YLabel: columnLabel(column), LogY: flattened(lines)}, lines...))
 	}
-	return panels, nil
+	return row.Row()
+}
+
+// curvesOf returns a line for each group of runs that differ only in their seeds: the quartiles of their curves.
+func curvesOf(trained []*runs.Run, curve func(*runs.Run) (Series, error)) (lines []Series, err error) {
+	for _, group := range groupsOf(trained) {
+		var curves []Series
+		for _, run := range group.runs {
+			s, err := curve(run)
+			if err != nil {
+				return nil, fmt.Errorf("figures: %s: %w", run.Name(), err)
+			}
+			curves = append(curves, s)
+		}
+		line, err := median(group.name, curves)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
 }
 
 // median returns the quartiles of curves at all their x, or the only curve itself.
@@ -366,15 +353,11 @@ func difference(config runs.Config, groups []*group) (text string) {
 func columnLabel(column string) string {
 	switch column {
 	case "coverage":
-		return "Coverage (%)"
+		return "coverage (%)"
 	case "qd_score":
 		return "QD score"
 	}
-	words := strings.ReplaceAll(column, "_", " ")
-	if words == "" {
-		return words
-	}
-	return strings.ToUpper(words[:1]) + words[1:]
+	return strings.ReplaceAll(column, "_", " ")
 }
 
 func seriesOf(run *runs.Run, axis Axis, metric string) (Series, error) {
@@ -413,27 +396,20 @@ func Distribution(trained ...*runs.Run) (*Panel, error) {
 	}
 	low, high := axisRange([2]float64{}, false, 0, all)
 	const points = 200
-	var lines []Series
-	for _, group := range groupsOf(trained) {
-		var curves []Series
-		for _, run := range group.runs {
-			var s Series
-			for i := range points + 1 {
-				x, n := low+(high-low)*float64(i)/points, 0
-				for _, f := range newest[run].Fitnesses {
-					if float64(f) >= x {
-						n++
-					}
+	lines, err := curvesOf(trained, func(run *runs.Run) (s Series, err error) {
+		for i := range points + 1 {
+			x, n := low+(high-low)*float64(i)/points, 0
+			for _, f := range newest[run].Fitnesses {
+				if float64(f) >= x {
+					n++
 				}
-				s.X, s.Y = append(s.X, x), append(s.Y, 100*float64(n)/float64(newest[run].Cells()))
 			}
-			curves = append(curves, s)
+			s.X, s.Y = append(s.X, x), append(s.Y, 100*float64(n)/float64(newest[run].Cells()))
 		}
-		line, err := median(group.name, curves)
-		if err != nil {
-			return nil, err
-		}
-		lines = append(lines, line)
+		return s, nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return Lines(Axes{XLabel: "fitness", YLabel: "cells of at least this fitness (%)"}, lines...)
 }

@@ -44,7 +44,7 @@ func TestSnapshots(t *testing.T) {
 	}
 	text := svgOf(Snapshots(w.Run, 5))
 	for title, want := range map[string]int{"generation 6": 1, "generation 23": 1, "generation 28": 0,
-		"generation 100": 1, "final y": 1} {
+		"generation 100": 1, "Final y": 1} {
 		if n := strings.Count(text, ">"+title+"<"); n != want {
 			t.Errorf("%d times %q, want %d", n, title, want)
 		}
@@ -73,7 +73,7 @@ func TestColumns(t *testing.T) {
 			"env_steps,seconds,coverage,discriminator_loss\n0,1,0.5,nan\n2000,3,2,0.25\n"),
 	}
 	text := svgOf(Columns(list, EnvSteps, "discriminator_loss", "coverage"))
-	for _, want := range []string{"Discriminator loss", "Coverage (%)", "environment steps",
+	for _, want := range []string{"Discriminator loss", "Coverage (%)", "Environment steps",
 		"DIAYN+REWARD", "my-objective"} {
 		if !strings.Contains(text, ">"+want+"<") {
 			t.Errorf("the figure lacks %q", want)
@@ -202,7 +202,7 @@ func TestPairsHaveTheirAxes(t *testing.T) {
 		w.Run.Status.Descriptor = names[:dims]
 		text := svgOf(Repertoire(w.Run))
 		for _, name := range names[:dims] {
-			if n := strings.Count(text, ">"+name+"<"); n != dims-1 {
+			if n := strings.Count(text, ">"+capital(name)+"<"); n != dims-1 {
 				t.Errorf("%d components: %q is written %d times, want once for each of %d pairs", dims, name, n, dims-1)
 			}
 		}

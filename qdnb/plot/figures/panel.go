@@ -3,6 +3,7 @@ package figures
 import (
 	"cmp"
 	"fmt"
+	"unicode"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -32,10 +33,13 @@ type Entry struct {
 	rank int // the order of entries: methods first, as in the paper
 }
 
-// Axes are the title, labels, limits and scales of a panel.
+// Axes are the title, labels, limits and scales of a panel. Labels begin with a capital letter, whatever the case of
+// the names that they are made of, unless they begin with a symbol such as x.
 type Axes struct {
 	Title, XLabel, YLabel string
-	LogX, LogY            bool
+	// LogX and LogY make axes logarithmic. One of x has no values up to 0. One of y that has some is logarithmic on both
+	// sides of 0, and linear about it.
+	LogX, LogY bool
 	// XLimits and YLimits are the ends of the axes; both 0: the range of the data.
 	XLimits, YLimits [2]float64
 }
@@ -43,6 +47,11 @@ type Axes struct {
 // newPanel returns a panel in the shared style. Its axes show the limits, or else the ranges of
 // values, widened by margins (fractions of the range).
 func newPanel(a Axes, values [2][][]float64, margins [2]float64) (*Panel, error) {
+	symlog := symlogScale(0)
+	if a.LogY {
+		symlog = symlogOf(values[1])
+		a.LogY = symlog == 0
+	}
 	err := cmp.Or(checkAxis("XLimits", a.XLimits, a.LogX), checkAxis("YLimits", a.YLimits, a.LogY))
 	if err != nil {
 		return nil, fmt.Errorf("figures: panel %q: %w", a.Title, err)
@@ -52,22 +61,37 @@ func newPanel(a Axes, values [2][][]float64, margins [2]float64) (*Panel, error)
 	p.Title.Text, p.Title.TextStyle = a.Title, textStyle(titleSize)
 	for d, axis := range []*plot.Axis{&p.X, &p.Y} {
 		log := []bool{a.LogX, a.LogY}[d]
-		axis.Min, axis.Max = axisRange([][2]float64{a.XLimits, a.YLimits}[d], log, margins[d], values[d])
 		axis.Padding = 0
 		axis.LineStyle = draw.LineStyle{Color: axisColor, Width: axisWidth}
-		axis.Label.Text, axis.Label.Padding = []string{a.XLabel, a.YLabel}[d], 2
+		axis.Label.Text, axis.Label.Padding = capital([]string{a.XLabel, a.YLabel}[d]), 2
 		axis.Label.TextStyle = textStyle(labelSize)
 		tick := textStyle(tickSize)
 		tick.XAlign, tick.YAlign = axis.Tick.Label.XAlign, axis.Tick.Label.YAlign
 		axis.Tick.Label = tick
 		axis.Tick.LineStyle = draw.LineStyle{Color: axisColor, Width: axisWidth}
 		axis.Tick.Length = tickLen
+		axis.Min, axis.Max = axisRange([][2]float64{a.XLimits, a.YLimits}[d], log, margins[d], values[d])
 		axis.Tick.Marker, axis.Scale = linearTicks{intervals: 4}, linearScale{}
 		if log {
 			axis.Tick.Marker, axis.Scale = logTicks{4}, plot.LogScale{}
 		}
 	}
+	if symlog > 0 {
+		p.Y.Tick.Marker, p.Y.Scale = symlogTicks{symlog, 4}, symlog
+		if a.YLimits == [2]float64{} {
+			low, high := axisRange(a.YLimits, false, 0, values[1])
+			p.Y.Min, p.Y.Max = symlog.widened(low, high, margins[1])
+		}
+	}
 	return p, nil
+}
+
+func capital(label string) string {
+	runes := []rune(label)
+	if len(runes) > 1 && unicode.IsLetter(runes[1]) {
+		runes[0] = unicode.ToUpper(runes[0])
+	}
+	return string(runes)
 }
 
 // put adds marks without changing the limits of the axes.

@@ -153,7 +153,9 @@ func TestLinesEdgeCases(t *testing.T) {
 		"one point":         {Axes{}, []float64{3}, []float64{5}, true},
 		"constant":          {Axes{}, []float64{0, 1}, []float64{7, 7}, true},
 		"gap":               {Axes{}, []float64{0, 1, 2, 3}, []float64{1, nan, 2, 3}, true},
-		"not positive, log": {Axes{LogX: true, LogY: true}, []float64{0, 1, 2}, []float64{1, -1, 0}, false},
+		"not positive, log": {Axes{LogX: true}, []float64{0, -1, -2}, []float64{1, -1, 0}, false},
+		"both signs, log":   {Axes{LogX: true, LogY: true}, []float64{1, 10, 100}, []float64{-1000, 0, 1}, true},
+		"zeros, log":        {Axes{LogY: true}, []float64{1, 2}, []float64{0, 0}, true},
 		"constant, log":     {Axes{LogX: true, LogY: true}, []float64{1, 10, 20}, []float64{5, 5, 5}, true},
 		"clipped by limits": {Axes{YLimits: [2]float64{0, 1}}, []float64{0, 1}, []float64{-5, 5}, true},
 		"outside of limits": {Axes{YLimits: [2]float64{0, 1}, XLimits: [2]float64{0, 1}}, []float64{5, 6},
@@ -507,8 +509,8 @@ func TestGridSharesAxes(t *testing.T) {
 	a.Bar, b.Bar, b.XLabel, b.YLabel = new(ColorBar), new(ColorBar), "right foot", "left foot"
 	row := []*Panel{must.Get(Map(a)), must.Get(Map(a)), must.Get(Map(b))}
 	for rows, want := range map[int]map[string]int{
-		2: {"final x": 2, "final y": 2, "right foot": 1, "left foot": 2},
-		3: {"final x": 2, "final y": 1, "right foot": 1, "left foot": 1},
+		2: {"Final x": 2, "Final y": 2, "Right foot": 1, "Left foot": 2},
+		3: {"Final x": 2, "Final y": 1, "Right foot": 1, "Left foot": 1},
 	} {
 		var g Grid
 		for range rows {
@@ -522,7 +524,7 @@ func TestGridSharesAxes(t *testing.T) {
 		}
 	}
 	b.YLabel = a.YLabel
-	if text := svgOf(InRows(1, must.Get(Map(a)), must.Get(Map(b))), nil); !strings.Contains(text, ">final x<") {
+	if text := svgOf(InRows(1, must.Get(Map(a)), must.Get(Map(b))), nil); !strings.Contains(text, ">Final x<") {
 		t.Error("an axis of another meaning has taken a label")
 	}
 }
@@ -592,6 +594,37 @@ func TestLinesThatLeaveTheAxisAreMarked(t *testing.T) {
 	for want, y := range map[int][]float64{1: {0, 0, 0, 0, 3}, 2: {0, 3, 0, 0, 0}, 4: {0, 3, 0, -3, 0}} {
 		if n := marks(y...) - plain; n != want {
 			t.Errorf("%v has %d marks, want %d", y, n, want)
+		}
+	}
+}
+
+// Labels begin with a capital letter, whatever names they are made of, but symbols stay.
+func TestLabelsBeginWithCapitals(t *testing.T) {
+	for label, want := range map[string]string{"environment steps": "Environment steps", "QD score": "QD score", "x (m)": "x (m)",
+		"σ1": "σ1", "über": "Über", "": "", "m/s": "m/s"} {
+		p := must.Get(Lines(Axes{XLabel: label}))
+		if p.X.Label.Text != want {
+			t.Errorf("%q, want %q", p.X.Label.Text, want)
+		}
+	}
+}
+
+// An axis of values of both signs that spans decades shows the small ones, too. Columns of runs have one if a few values
+// are much larger than the others.
+func TestSymmetricLogarithmicAxis(t *testing.T) {
+	values := []float64{-15000, -30, -2, 1, 40, 5000}
+	p := must.Get(Lines(Axes{LogY: true}, Series{X: []float64{1, 2, 3, 4, 5, 6}, Y: values}))
+	for i := 1; i < len(values); i++ {
+		if share := p.Y.Norm(values[i]) - p.Y.Norm(values[i-1]); !(share > 0.01) {
+			t.Errorf("%g and %g are %g of the axis apart", values[i-1], values[i], share)
+		}
+	}
+	for _, c := range []struct {
+		values []float64
+		want   bool
+	}{{values, true}, {[]float64{1, 2, 3, 90}, false}, {[]float64{-9000, -30, -29, -28}, true}, {[]float64{0, 0, 0, 5}, false}, {nil, false}} {
+		if got := flattened([]Series{{Y: c.values}}); got != c.want {
+			t.Errorf("%v: %v", c.values, got)
 		}
 	}
 }

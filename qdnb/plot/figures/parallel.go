@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"example.com/qdnb/internal/lists"
 )
 
 // Points are n points of a space of d components, such as the descriptors of a repertoire. [Parallel] draws
@@ -97,10 +99,7 @@ func (s Points) equalLimits() bool {
 
 func (s Points) plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
-	order := make([]int, len(s.At))
-	for i := range order {
-		order[i] = i
-	}
+	order := lists.Indices(len(s.At))
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(s.Values[i], s.Values[j]) })
 	colors := s.Bar.colors(s.Values)
 	for _, i := range order {

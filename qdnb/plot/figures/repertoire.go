@@ -7,6 +7,7 @@ import (
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/cell"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -18,11 +19,8 @@ type Metric struct {
 }
 
 // ByFitness colours a repertoire by fitness.
-var ByFitness = Metric{"Fitness", func(r *runs.Repertoire) (values []float64, err error) {
-	for _, fitness := range r.Fitnesses {
-		values = append(values, float64(fitness))
-	}
-	return values, nil
+var ByFitness = Metric{"Fitness", func(r *runs.Repertoire) ([]float64, error) {
+	return lists.Convert[float64](r.Fitnesses), nil
 }}
 
 // ByGeneration colours a repertoire by the generation that found each solution, in repertoires that have
@@ -118,15 +116,15 @@ func Repertoire(run *runs.Run, by ...Metric) (Grid, error) {
 		if err != nil {
 			return Grid{}, err
 		}
-		points := Points{Title: title, Components: names, Lower: float64s(lower), Upper: float64s(upper), Bar: bar}
+		points := Points{Title: title, Components: names, Lower: lists.Convert[float64](lower), Upper: lists.Convert[float64](upper), Bar: bar}
 		for _, cell := range newest.Filled() {
-			points.At = append(points.At, float64s(newest.Descriptor(cell)))
+			points.At = append(points.At, lists.Convert[float64](newest.Descriptor(cell)))
 			points.Values = append(points.Values, values[cell])
 		}
 		panel, err := Parallel(points)
 		return InRows(1, panel), err
 	case d > 2:
-		var panels []*Panel
+		var panels Panels
 		for i := range d {
 			for j := i + 1; j < d; j++ {
 				cells, err := pairOf(run, &newest.Repertoire, values, i, j)
@@ -134,17 +132,13 @@ func Repertoire(run *runs.Run, by ...Metric) (Grid, error) {
 					return Grid{}, err
 				}
 				cells.Bar = bar
-				panel, err := Map(*cells)
-				if err != nil {
-					return Grid{}, err
-				}
-				panels = append(panels, panel)
+				panels.Add(Map(*cells))
 			}
 		}
-		g := InRows(3, panels...)
+		g, err := panels.InRows(3)
 		g.ownAxes = true // neighbours that share a component do so by chance
 		g.Note = title + ". Each bin shows the fittest of the solutions with these two components."
-		return g, nil
+		return g, err
 	}
 	var snapshots []runs.Snapshot
 	if len(by) == 0 {
@@ -156,7 +150,7 @@ func Repertoire(run *runs.Run, by ...Metric) (Grid, error) {
 		c.Title, c.Fitness, c.Bar = title, values, bar
 		for _, s := range snapshots {
 			if s.Generation < newest.Generation && slices.Equal(s.Centroids, newest.Centroids) {
-				c.History = append(c.History, Moment{"generation " + grouped(s.Generation), float64s(s.Fitnesses)})
+				c.History = append(c.History, Moment{"generation " + grouped(s.Generation), lists.Convert[float64](s.Fitnesses)})
 			}
 		}
 		if task, known := catalog.Find(run.Config.Env); known && c.Positions {

@@ -61,6 +61,8 @@ func setTicks(p *plot.Plot, size vg.Point) {
 			axis.Tick.Marker = linearTicks{intervals}
 		case logTicks:
 			axis.Tick.Marker = logTicks{intervals}
+		case symlogTicks:
+			axis.Tick.Marker = symlogTicks{axis.Scale.(symlogScale), intervals}
 		}
 	}
 	set(&p.X, count(float64(size.X/28)))

@@ -52,6 +52,9 @@ func TestTickLabels(t *testing.T) {
 		{logTicks{4}, 1e-220, 1e220, []string{"1e−220", "1e−110", "1", "1e+110", "1e+220"}},
 		{logTicks{4}, math.SmallestNonzeroFloat64, math.MaxFloat64,
 			[]string{"1e−155", "1", "1e+155"}},
+		{symlogTicks{20, 4}, -15000, -20, []string{"−10k", "−1000", "−100"}},
+		{symlogTicks{1, 4}, -1000, 1000, []string{"−1000", "−10", "0", "10", "1000"}},
+		{symlogTicks{5, 4}, -6, 3, []string{"−5.0", "−2.5", "0", "2.5"}}, // no power of ten
 	} {
 		got := c.ticker.Ticks(c.low, c.high)
 		if !slices.Equal(labels(got), c.want) {

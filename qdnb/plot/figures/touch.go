@@ -46,9 +46,10 @@ type (
 		area vg.Rectangle
 	}
 	touchAxis struct {
-		Name  string     `json:"n"`
-		Range [2]float64 `json:"r"`
-		Log   bool       `json:"g,omitempty"`
+		Name   string      `json:"n"`
+		Range  [2]float64  `json:"r"`
+		Log    bool        `json:"g,omitempty"`
+		Symlog symlogScale `json:"s,omitempty"`
 	}
 	// touchMark is a set of lines, each a list of x and y in turns: where it starts, and differences, in
 	// fractions 1/touchSteps of the axes. Bands are lists of low and high ends of the same form.
@@ -101,9 +102,11 @@ func touchPanelOf(c draw.Canvas, p *Panel, area vg.Rectangle, row, column, title
 	axes := [2]touchAxis{}
 	for d, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axes[d] = touchAxis{Name: axis.Label.Text, Range: [2]float64{axis.Min, axis.Max}}
-		switch axis.Scale.(type) {
+		switch scale := axis.Scale.(type) {
 		case plot.LogScale:
 			axes[d].Log = true
+		case symlogScale:
+			axes[d].Symlog = scale
 		case linearScale, plot.LinearScale:
 		default:
 			return

@@ -16,7 +16,9 @@
   // --- data
 
   const one = 2000;
-  const value = ({ r: [low, high], g }, share) => g ? low * (high / low) ** (share / one) : low + share / one * (high - low);
+  const along = (low, high, share) => low + share / one * (high - low);
+  const value = ({ r: [low, high], g, s }, share) => g ? low * (high / low) ** (share / one) :
+    s ? s * Math.sinh(along(Math.asinh(low / s), Math.asinh(high / s), share)) : along(low, high, share);
   const number = (v, [low, high]) => {
     const step = 10 ** Math.ceil(Math.log10(Math.abs(high - low) / one || 1));
     const rounded = Math.abs(v) < step ? v : Math.round(v / step) * step;

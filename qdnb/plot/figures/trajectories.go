@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/lists"
 )
 
 // Rect is a wall or a goal zone.
@@ -72,11 +73,7 @@ func Trajectories(a Arena) (*Panel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("figures: trajectories: %w", err)
 	}
-	var labels []string
-	for _, path := range a.Paths {
-		labels = append(labels, path.Label)
-	}
-	p.palette = newPalette(true, labels)
+	p.palette = newPalette(true, lists.Map(a.Paths, func(path Path) string { return path.Label }))
 	zones := walls(a.Walls)
 	if a.Goal != nil {
 		zones = slices.Insert(zones, 0, zone{*a.Goal, goalFill, goalEdge})
@@ -142,11 +139,8 @@ type zone struct {
 
 type rects []zone
 
-func walls(list []Rect) (zones rects) {
-	for _, w := range list {
-		zones = append(zones, zone{w, wallColor, wallColor})
-	}
-	return zones
+func walls(list []Rect) rects {
+	return lists.Map(list, func(w Rect) zone { return zone{w, wallColor, wallColor} })
 }
 
 func (r rects) Plot(c draw.Canvas, p *plot.Plot) {

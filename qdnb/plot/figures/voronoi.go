@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/lists"
 )
 
 // Voronoi returns the exact Voronoi cell of every site within the box from lower to upper: the
@@ -38,10 +39,7 @@ func Voronoi(sites [][2]float64, lower, upper [2]float64) ([][][2]float64, error
 			}
 			return x
 		}
-		scaled := make([][2]float64, len(sites))
-		for i, site := range sites {
-			scaled[i] = by(site, 1)
-		}
+		scaled := lists.Map(sites, func(site [2]float64) [2]float64 { return by(site, 1) })
 		cells := voronoi(scaled, by(lower, 1), by(upper, 1))
 		for _, cell := range cells {
 			for i, vertex := range cell {
@@ -55,10 +53,7 @@ func Voronoi(sites [][2]float64, lower, upper [2]float64) ([][][2]float64, error
 
 // voronoi is [Voronoi] by Euclidean distance.
 func voronoi(sites [][2]float64, lower, upper [2]float64) [][][2]float64 {
-	order := make([]int, len(sites)) // by x
-	for i := range order {
-		order[i] = i
-	}
+	order := lists.Indices(len(sites)) // by x
 	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(sites[i][0], sites[j][0]) })
 	cells := make([][][2]float64, len(sites))
 	for rank, i := range order {

@@ -268,7 +268,7 @@ func figuresAnswer(t *testing.T, b *browser) {
 	for _, key := range []string{"ArrowDown", "ArrowLeft", "ArrowUp"} {
 		b.press(key)
 	}
-	if got := b.text(spoken); got != "AURORA, steps 1, score 1" {
+	if got := b.text(spoken); got != "AURORA, Steps 1, Score 1" {
 		t.Errorf("the curve says %q", got)
 	}
 	if wide := b.text(`document.documentElement.scrollWidth`); wide != "390" {
