@@ -13,6 +13,7 @@ import (
 
 	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/progress"
+	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 )
@@ -26,7 +27,7 @@ type checkCmd struct {
 	JSON  bool     `name:"json"`
 }
 
-// outdatedOutput is an output of a notebook with runs that are no longer those of the code.
+// outdatedOutput is an output of a notebook with runs, or plans, that are no longer those of the code.
 type outdatedOutput struct {
 	Notebook string            `json:"notebook"`
 	Cell     int               `json:"cell"`   // of the code cells, from 1
@@ -102,17 +103,21 @@ func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOu
 	kept := map[string]bool{}                 // all that cells trained
 	var outputs []outdatedOutput
 	var shown []map[string]int
+	var plans []map[string]string
 	for _, cl := range book.Cells {
 		if cl.Type == "code" {
 			number++
 		}
 		for k, output := range cl.Outputs {
 			var its map[string]int
-			if json.Unmarshal(output.Metadata[cell.RunsKey], &its) != nil || len(its) == 0 {
+			var whole map[string]string
+			_ = json.Unmarshal(output.Metadata[cell.RunsKey], &its) // many outputs name no runs
+			_ = json.Unmarshal(output.Metadata[cell.PlansKey], &whole)
+			if len(its)+len(whole) == 0 {
 				continue
 			}
-			outputs = append(outputs, outdatedOutput{file, number, k + 1, len(its), map[string]string{}})
-			shown = append(shown, its)
+			outputs = append(outputs, outdatedOutput{file, number, k + 1, len(its) + len(whole), map[string]string{}})
+			shown, plans = append(shown, its), append(plans, whole)
 			for dir := range its {
 				if output.Metadata[cell.TrainedKey] != nil {
 					trained[withoutHash(dir)], kept[dir] = path.Base(dir), true
@@ -126,10 +131,14 @@ func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOu
 			if now := trained[withoutHash(dir)]; now != "" && !kept[dir] {
 				reason = "has other settings than " + now + ", which a cell trained"
 			}
-			if !filepath.IsAbs(dir) {
-				dir = filepath.Join(filepath.Dir(file), dir)
-			}
+			dir = resolve(file, dir)
 			if reason = cmp.Or(reason, whyOutdated(origins, dir, generation)); reason != "" {
+				outputs[i].Outdated[filepath.Base(dir)] = reason
+			}
+		}
+		for dir, identity := range plans[i] {
+			dir = resolve(file, dir)
+			if reason := whyPlanOutdated(origins, dir, identity); reason != "" {
 				outputs[i].Outdated[filepath.Base(dir)] = reason
 			}
 		}
@@ -138,6 +147,14 @@ func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOu
 		}
 	}
 	return outdated, len(outputs), nil
+}
+
+// resolve returns a folder that is given from the folder of a file.
+func resolve(file, dir string) string {
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(filepath.Dir(file), dir)
 }
 
 func withoutHash(dir string) string { return dir[:strings.LastIndex(dir, "-")+1] }
@@ -152,6 +169,28 @@ func whyOutdated(origins *session.Origins, dir string, generation int) string {
 		return fmt.Sprintf("is shown at generation %d and is now at %d", generation, run.Status.Generation)
 	case origins.Of(run) == session.OtherPrograms:
 		return "was computed by other programs than today's"
+	}
+	return ""
+}
+
+// whyPlanOutdated says why the runs of a plan's folder are no longer those that an output shows, or that this build would
+// compute.
+func whyPlanOutdated(origins *session.Origins, dir, identity string) string {
+	data, err := paper.Open(dir)
+	if err != nil {
+		return "is not there any more"
+	}
+	if now := data.Identity(); now != identity {
+		return fmt.Sprintf("is shown with %s and now has %s", identity, now)
+	}
+	others := 0
+	for name := range data.Generations {
+		if run, err := data.Run(name); err == nil && origins.Of(run) == session.OtherPrograms {
+			others++
+		}
+	}
+	if others > 0 {
+		return fmt.Sprintf("has %d runs that were computed by other programs than today's", others)
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -69,6 +70,18 @@ func TestNotebookCheckListsOutdatedOutputs(t *testing.T) {
 		stdout, stderr, status := check(test.outputs...)
 		if status != 1 || !strings.Contains(stdout, test.says) || !strings.Contains(stderr, "are outdated: rerun their cells") {
 			t.Errorf("status %d, %q%q, want %q", status, stdout, stderr, test.says)
+		}
+	}
+	plan := must.Get(filepath.Abs("../../qdnb/paper/testdata/frozen"))
+	identity := must.Get(paper.Open(plan)).Identity()
+	if stdout, stderr, status := check(fmt.Sprintf(`{"qdnb_plans":{%q:%q}}`, plan, identity)); status != 0 {
+		t.Errorf("a plan: status %d, %s%s", status, stdout, stderr)
+	}
+	for folder, says := range map[string]string{plan: "frozen is shown with 2 runs, 1a2b3c4d and now has " + identity,
+		plan + "x": "frozenx is not there any more"} {
+		stdout, _, status := check(fmt.Sprintf(`{"qdnb_plans":{%q:"2 runs, 1a2b3c4d"}}`, folder))
+		if status != 1 || !strings.Contains(stdout, says) {
+			t.Errorf("status %d, %q, want %q", status, stdout, says)
 		}
 	}
 	_, _, _ = check(of(small, 1))

@@ -1,6 +1,11 @@
 package cell
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+)
 
 func TestLinesBreaksBeforePlacesInCells(t *testing.T) {
 	for text, want := range map[string]string{
@@ -14,5 +19,31 @@ func TestLinesBreaksBeforePlacesInCells(t *testing.T) {
 		if got := Lines(text); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// A plan stands for its runs, until a figure of single runs begins.
+func TestPlansStandForTheirRuns(t *testing.T) {
+	Begin()
+	Uses("x/runs/a-0-00000001", 1)
+	UsesPlan("x", "2 runs, 1a2b3c4d")
+	Uses("x/runs/b-0-00000002", 2)
+	Uses("runs/c-0-00000003", 3)
+	if got, want := Caption(), "2 runs, 1a2b3c4d; run 00000003"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	data := &protocol.DisplayData{}
+	record(data)
+	if got, want := fmt.Sprint(data.Metadata), "map[qdnb_plans:map[x:2 runs, 1a2b3c4d] qdnb_runs:map[runs/c-0-00000003:3]]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	Uses("x/runs/a-0-00000001", 1) // for the next output of the same plan
+	if got, want := Caption(), "2 runs, 1a2b3c4d; run 00000003"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	Begin()
+	Uses("x/runs/a-0-00000001", 1)
+	if got, want := Caption(), "run 00000001"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

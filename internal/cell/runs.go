@@ -20,24 +20,49 @@ import (
 // from the folder of the notebook, and the generation that it had reached.
 const RunsKey = "qdnb_runs"
 
+// PlansKey is the key under which folders of runs are recorded of which an output shows all: the path of each as in
+// RunsKey, and a text that identifies its runs.
+const PlansKey = "qdnb_plans"
+
 // TrainedKey is the key that marks an output of a cell that trained its runs.
 const TrainedKey = "qdnb_trained"
 
-// read are the runs whose data the program has read, by folder, since an output showed those read before.
+// read are the runs and the plans whose data the program has read, by folder, since an output showed those read before.
 var read struct {
 	sync.Mutex
 	runs  map[string]int
+	plans map[string]string
 	shown bool
 }
 
-// Uses says that data of a run were read, which the next output therefore shows.
+// Uses says that data of a run were read, which the next output therefore shows. Runs of a plan that it shows as a
+// whole are not recorded one by one.
 func Uses(dir string, generation int64) {
 	read.Lock()
 	defer read.Unlock()
-	if read.runs == nil || read.shown {
-		read.runs, read.shown = map[string]int{}, false
+	if read.plans[planOf(dir)] == "" {
+		forget()
+		read.runs[Path(dir)] = int(generation)
 	}
-	read.runs[Path(dir)] = int(generation)
+}
+
+// UsesPlan says that data of all runs of a plan's folder were read, which a text such as "214 runs, 1a2b3c4d" identifies.
+func UsesPlan(dir, text string) {
+	read.Lock()
+	defer read.Unlock()
+	forget()
+	read.plans[Path(dir)] = text
+	maps.DeleteFunc(read.runs, func(run string, _ int) bool { return planOf(run) == Path(dir) })
+}
+
+// planOf returns the folder of the plan that a run may belong to.
+func planOf(dir string) string { return Path(filepath.Join(dir, "..", "..")) }
+
+// forget drops what an output has shown.
+func forget() {
+	if read.runs == nil || read.shown {
+		read.runs, read.plans, read.shown = map[string]int{}, map[string]string{}, false
+	}
 }
 
 // Begin says that a figure of runs is drawn, which does not show what was read before to choose them.
@@ -45,6 +70,7 @@ func Begin() {
 	read.Lock()
 	defer read.Unlock()
 	read.shown = true
+	forget()
 }
 
 // Path returns the path of a folder from the current one, which is that of the notebook in a cell.
@@ -57,20 +83,25 @@ func Path(dir string) string {
 	return filepath.ToSlash(filepath.Clean(dir))
 }
 
-// Runs returns the runs of the next output: those whose data were read since the last one, or else the same.
-func Runs() map[string]int {
+// shows returns the runs and plans of the next output: those whose data were read since the last one, or else the same.
+func shows() (runs map[string]int, plans map[string]string) {
 	read.Lock()
 	defer read.Unlock()
-	return maps.Clone(read.runs)
+	return maps.Clone(read.runs), maps.Clone(read.plans)
 }
 
 var hashInName = regexp.MustCompile("[0-9a-f]{8}$")
 
-// Caption names the runs of the next output: by the hashes in the names of their folders or, if there are more
-// than three, by their number and a hash of these names. It is empty if there are none.
+// Caption names the runs of the next output: by the texts of their plans and the hashes in the names of their folders
+// or, if there are more than three, by their number and a hash of these names. It is empty if there are none.
 func Caption() string {
+	runs, plans := shows()
+	var parts []string
+	for _, dir := range slices.Sorted(maps.Keys(plans)) {
+		parts = append(parts, plans[dir])
+	}
 	var names []string
-	for _, dir := range slices.Sorted(maps.Keys(Runs())) {
+	for _, dir := range slices.Sorted(maps.Keys(runs)) {
 		name := filepath.Base(dir)
 		if hash := hashInName.FindString(name); hash != "" {
 			name = hash
@@ -78,15 +109,15 @@ func Caption() string {
 		names = append(names, name)
 	}
 	switch {
-	case len(names) == 0:
-		return ""
 	case len(names) == 1:
-		return "run " + names[0]
+		parts = append(parts, "run "+names[0])
 	case len(names) > 3:
 		sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
-		return fmt.Sprintf("%d runs, %s", len(names), hex.EncodeToString(sum[:4]))
+		parts = append(parts, fmt.Sprintf("%d runs, %s", len(names), hex.EncodeToString(sum[:4])))
+	case len(names) > 0:
+		parts = append(parts, "runs "+strings.Join(names, ", "))
 	}
-	return "runs " + strings.Join(names, ", ")
+	return strings.Join(parts, "; ")
 }
 
 // shownFile lists what outputs of this kernel show.
@@ -94,7 +125,7 @@ func shownFile() string {
 	return filepath.Join(os.Getenv(protocol.GONB_TMP_DIR_ENV), "qdnb-shown.json")
 }
 
-// Shown returns the runs that outputs of this kernel show, as [Runs] does; none outside a notebook.
+// Shown returns the runs that outputs of this kernel show, as in RunsKey; none outside a notebook.
 func Shown() map[string]int {
 	shown := map[string]int{}
 	if data, err := os.ReadFile(shownFile()); In() && err == nil {
@@ -103,10 +134,10 @@ func Shown() map[string]int {
 	return shown
 }
 
-// record adds the runs of an output to its metadata, and to those that Shown returns.
+// record adds the runs and the plans of an output to its metadata, and the runs to those that Shown returns.
 func record(data *protocol.DisplayData) {
-	runs := Runs()
-	if len(runs) == 0 {
+	runs, plans := shows()
+	if len(runs)+len(plans) == 0 {
 		return
 	}
 	read.Lock()
@@ -115,6 +146,12 @@ func record(data *protocol.DisplayData) {
 	data.Metadata = maps.Clone(data.Metadata)
 	if data.Metadata == nil {
 		data.Metadata = map[string]any{}
+	}
+	if len(plans) > 0 {
+		data.Metadata[PlansKey] = plans
+	}
+	if len(runs) == 0 {
+		return
 	}
 	data.Metadata[RunsKey] = runs
 	shown := Shown()

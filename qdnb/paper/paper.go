@@ -15,6 +15,8 @@ import (
 	"regexp"
 	"slices"
 
+	"example.com/qdnb/internal/cell"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
@@ -70,9 +72,7 @@ func Experiments(needs ...string) (names []string) {
 			experiments = item.Experiments
 		}
 		for _, name := range experiments {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+			names = lists.With(names, name)
 		}
 	}
 	return names
@@ -112,7 +112,9 @@ func Open(dir string) (*Data, error) {
 	if d.Lines, err = sweep.ReadFile(path); err != nil {
 		return nil, err
 	}
-	d.Tables, err = results.Collect(filepath.Join(dir, RunsFolder), d.Lines)
+	if d.Tables, err = results.Collect(filepath.Join(dir, RunsFolder), d.Lines); err == nil {
+		cell.UsesPlan(dir, d.Identity()) // in place of each run
+	}
 	return d, err
 }
 
@@ -125,13 +127,8 @@ func (d *Data) Name() string {
 }
 
 // linesOf returns the lines of an experiment.
-func (d *Data) linesOf(experiment string) (lines []sweep.Line) {
-	for _, line := range d.Lines {
-		if line.Experiment == experiment {
-			lines = append(lines, line)
-		}
-	}
-	return lines
+func (d *Data) linesOf(experiment string) []sweep.Line {
+	return lists.Where(d.Lines, func(line sweep.Line) bool { return line.Experiment == experiment })
 }
 
 // Run opens a run by its name.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -23,7 +24,7 @@ func Collect(root string, lines []sweep.Line) (*Tables, error) {
 		return nil, fmt.Errorf("there are no runs in %s: make some with `qdnb sweep plan` and `qdnb "+
 			"sweep run`", root)
 	}
-	t := &Tables{Lines: len(lines)}
+	t := &Tables{Lines: len(lines), Generations: map[string]int64{}}
 	type key struct{ experiment, label, run string }
 	seen := map[key]bool{}
 	for _, state := range sweep.Inspect(root, lines) {
@@ -44,7 +45,7 @@ func Collect(root string, lines []sweep.Line) (*Tables, error) {
 		if seen[k] || state.Err != nil || !started {
 			continue
 		}
-		seen[k] = true
+		seen[k], t.Generations[name] = true, state.Progress.Generation
 		if err := t.read(filepath.Join(root, name), state.Line, complete); err != nil {
 			t.Problems = append(t.Problems, err)
 		}
@@ -115,9 +116,7 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 	if err != nil {
 		return r, err
 	}
-	for _, x := range rows {
-		r.Curve = append(r.Curve, Point{x[0], x[1], x[2], x[3], x[4]})
-	}
+	r.Curve = lists.Map(rows, func(x []float64) Point { return Point{x[0], x[1], x[2], x[3], x[4]} })
 	if strings.HasPrefix(c.Algorithm, "smerl-") {
 		shares, err := rowsOf(run, "accepted_share")
 		opened := slices.ContainsFunc(shares, func(x []float64) bool { return x[0] > 0 }) // not for NaN
@@ -217,8 +216,6 @@ func readControlled(run *runs.Run, label string) (Controlled, error) {
 	if len(rows) == 0 {
 		return c, fmt.Errorf("metrics.csv has no rows")
 	}
-	for _, x := range rows {
-		c.Curve = append(c.Curve, ControlPoint{x[0], x[1], x[2], x[3], x[4]})
-	}
+	c.Curve = lists.Map(rows, func(x []float64) ControlPoint { return ControlPoint{x[0], x[1], x[2], x[3], x[4]} })
 	return c, nil
 }

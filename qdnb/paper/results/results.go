@@ -2,6 +2,9 @@ package results
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"maps"
 	"slices"
 
 	"example.com/qdnb/envs/catalog"
@@ -49,6 +52,17 @@ type Tables struct {
 	Missing    int // not started
 	// Problems are runs that could not be read, each a one-line error that names the folder.
 	Problems []error
+	// Generations are those that the runs had reached, by the names of the runs that were read.
+	Generations map[string]int64
+}
+
+// Identity is the number of the runs that were read, and a hash of their names and generations.
+func (t *Tables) Identity() string {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(t.Generations)) {
+		fmt.Fprintln(sum, name, t.Generations[name])
+	}
+	return fmt.Sprintf("%d runs, %x", len(t.Generations), sum.Sum(nil)[:4])
 }
 
 // Trained is a training run.
