@@ -1,7 +1,10 @@
 package paper
 
 import (
+	"cmp"
 	"fmt"
+	"image/color"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -37,7 +40,8 @@ func beyond(d *Data) (methods, envs []string, err error) {
 
 // BeyondCurvesOverSteps draws the metrics of later methods and of the paper's that do the same work over
 // environment steps, for the environments on which a later method has runs. Steps that only measure are
-// not among them. The axis is logarithmic if a method ends in its first fifth.
+// not among them. The axis is logarithmic if a method ends in its first fifth. The five methods with the best
+// final QD scores, by their mean rank over environments, are in colour.
 func BeyondCurvesOverSteps(d *Data) (figures.Grid, error) {
 	return beyondCurves(d, stepsAxis(math.Inf(1)))
 }
@@ -50,7 +54,51 @@ func beyondCurves(d *Data, axis curveAxis) (figures.Grid, error) {
 	if err != nil {
 		return figures.Grid{}, err
 	}
+	axis.coloured = 5
 	return metricCurves(d, methods, envs, axis)
+}
+
+// emphasise leaves the colours of the first methods by mean rank of the final QD score, and draws the others in
+// grey below them. Rows are the methods on an environment.
+func emphasise(rows [][]seeds, first int) {
+	ranks := map[string][]float64{}
+	for _, row := range rows {
+		ranked := slices.Clone(row)
+		slices.SortStableFunc(ranked, func(a, b seeds) int { return cmp.Compare(b.finalQDScore(), a.finalQDScore()) })
+		for rank, s := range ranked {
+			ranks[s.name] = append(ranks[s.name], float64(rank))
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(ranks), func(a, b string) int {
+		return cmp.Or(cmp.Compare(stats.Mean(ranks[a]), stats.Mean(ranks[b])), strings.Compare(a, b))
+	})
+	best := names[:min(first, len(names))]
+	styles := figures.MethodStyles(best...)
+	for _, row := range rows {
+		for i := range row {
+			style, ok := styles[row[i].name]
+			if !ok {
+				style = figures.Style{Name: "Others", Color: color.NRGBA{R: 0xc4, G: 0xc4, B: 0xc4, A: 0xff}}
+			}
+			row[i].style = &style
+		}
+		slices.SortStableFunc(row, func(a, b seeds) int { // the last is drawn on top
+			return cmp.Compare(place(best, b.name), place(best, a.name))
+		})
+	}
+}
+
+// place is the index of a name in a list, which is its length for all others.
+func place(list []string, name string) int {
+	if i := slices.Index(list, name); i >= 0 {
+		return i
+	}
+	return len(list)
+}
+
+// finalQDScore is the median over seeds.
+func (s seeds) finalQDScore() float64 {
+	return stats.Median(lists.Map(s.curves, func(curve []results.Point) float64 { return curve[len(curve)-1].QDScore }))
 }
 
 // BeyondRepertoires draws the repertoires of the methods of [BeyondCurvesOverTime]: rows of seven maps for each
@@ -89,7 +137,7 @@ func BeyondRepertoires(d *Data) (figures.Grid, error) {
 func Corrected(d *Data) (*tables.Table, error) {
 	table := &tables.Table{
 		Caption: "As archived and corrected: medians over seeds",
-		Header: []string{"environment", "method", "seeds", "max fitness", "corrected", "coverage (%)",
+		Header: []string{"environment", "method", "seeds", "steps (10⁶)", "max fitness", "corrected", "coverage (%)",
 			"corrected", "QD score", "corrected"},
 		Grouped: true,
 	}
@@ -100,6 +148,7 @@ func Corrected(d *Data) (*tables.Table, error) {
 		var columns [6][]float64
 		for _, method := range slices.Concat(allMethods, records.Names(records.Later)) {
 			var values [6][]float64
+			var steps []float64
 			for _, trained := range d.FinishedRuns(method, env) {
 				run, err := d.Run(trained.Run)
 				if err != nil {
@@ -115,6 +164,7 @@ func Corrected(d *Data) (*tables.Table, error) {
 					continue
 				}
 				episodes = lists.With(episodes, fmt.Sprint(last.Correction))
+				steps = append(steps, float64(trained.EnvSteps)/1e6)
 				s := last.Stats()
 				for i, x := range []float64{trained.MaxFitness, s.MaxFitness, trained.Coverage, s.Coverage,
 					trained.QDScore, s.QDScore} {
@@ -128,7 +178,7 @@ func Corrected(d *Data) (*tables.Table, error) {
 				columns[i] = append(columns[i], stats.Median(values[i]))
 			}
 			table.Rows = append(table.Rows, tables.Row(env, figures.MethodName(method),
-				fmt.Sprint(len(values[0]))))
+				fmt.Sprint(len(values[0])), tables.Short(stats.Median(steps), 3)))
 		}
 		rows := table.Rows[first:]
 		for _, column := range columns {

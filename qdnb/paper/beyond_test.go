@@ -28,7 +28,7 @@ func TestBeyond(t *testing.T) {
 		line := sweep.Line{Experiment: experiment, Label: method, Run: c, Budget: budget}
 		metrics := "generation,env_steps,seconds,max_fitness,coverage,qd_score\n"
 		for row := range 10 {
-			metrics += fmt.Sprintf("%d,%d,%d,%d,%d,%d\n", row, 100*row, 7*row, row+i, 5*row, 9*row)
+			metrics += fmt.Sprintf("%d,%d,%d,%d,%d,%d\n", row, 100*row, 7*row, row+i, 5*row, 9*row+i)
 		}
 		status := runs.Status{Budget: budget, Progress: runs.Progress{Generation: 9, EnvSteps: 900},
 			MaxFitness: 9 + float64(i), Coverage: 100, QDScore: 81}
@@ -55,9 +55,9 @@ func TestBeyond(t *testing.T) {
 		table := must.Get(Corrected(data))
 		var rows []string
 		for _, row := range table.Rows {
-			rows = append(rows, strings.Join(texts(row)[:6], " "))
+			rows = append(rows, strings.Join(texts(row)[:7], " "))
 		}
-		want := []string{"ant-omni MAP-Elites 1 9.00 3.00 100", "ant-omni DNS 1 10.0 4.00 100"}
+		want := []string{"ant-omni MAP-Elites 1 0.0009 9.00 3.00 100", "ant-omni DNS 1 0.0009 10.0 4.00 100"}
 		if !slices.Equal(rows, want) {
 			t.Errorf("%q, want %q", rows, want)
 		}
@@ -72,6 +72,12 @@ func TestBeyond(t *testing.T) {
 	g, err := metricCurves(d, []string{"map-elites", "dns"}, []string{"ant-omni"}, timeAxis)
 	if err != nil || len(g.Panels[0][0].Legend) != 2 {
 		t.Errorf("%+v, %v; want a line for each method", g, err)
+	}
+	axis := timeAxis
+	axis.coloured = 1
+	g = must.Get(metricCurves(d, []string{"map-elites", "dns"}, []string{"ant-omni"}, axis))
+	if got := []string{g.Panels[0][0].Legend[0].Text, g.Panels[0][0].Legend[1].Text}; !slices.Equal(got, []string{"Others", "DNS"}) {
+		t.Errorf("in colour: %q", got)
 	}
 	// An unreadable repertoire leaves its method out.
 	damaged, err := filepath.Glob(filepath.Join(d.Dir, RunsFolder, "dns-*", "corrected", "*"))

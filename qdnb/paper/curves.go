@@ -68,6 +68,8 @@ type curveAxis struct {
 	of    func(results.Point) float64
 	label func(end float64) (label string, unit float64) // for data up to end
 	most  float64                                        // upper limit of the axis
+	// coloured is the number of methods in colour, the others are grey; 0: all.
+	coloured int
 }
 
 // clock labels the time axes of figures 6, 11, 12 and 15: time since the first evaluation, or, for
@@ -138,6 +140,9 @@ func metricCurves(data *Data, methods, envs []string, axis curveAxis) (figures.G
 	}
 	g.Note = data.missing(methods, envs)
 	x := axis.over(all)
+	if axis.coloured > 0 {
+		emphasise(rows, axis.coloured)
+	}
 	for _, metric := range curveMetrics {
 		g.Columns = append(g.Columns, metric.title)
 	}
