@@ -15,7 +15,7 @@ import (
 // [runs.Run.Corrected]), a line for each kind of average. Runs that differ only in their seeds are one
 // line with a band. A run without corrected repertoires is an error.
 func CorrectedMetrics(trained []*runs.Run, axis Axis) (Grid, error) {
-	panels, err := columnPanels(trained, axis, metrics...)
+	panels, err := columnPanels(trained, axis, false, metrics...)
 	if err != nil {
 		return Grid{}, err
 	}

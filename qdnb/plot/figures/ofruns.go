@@ -217,7 +217,7 @@ func Metrics(trained []*runs.Run, axes ...Axis) (Grid, error) {
 	cell.Begin()
 	var panels []*Panel
 	for _, axis := range axes {
-		more, err := columnPanels(trained, axis, metrics...)
+		more, err := columnPanels(trained, axis, true, metrics...)
 		if err != nil {
 			return Grid{}, err
 		}
@@ -236,12 +236,13 @@ func Columns(trained []*runs.Run, axis Axis, columns ...string) (Grid, error) {
 			len(trained))
 	}
 	cell.Begin()
-	panels, err := columnPanels(trained, axis, columns...)
+	panels, err := columnPanels(trained, axis, true, columns...)
 	rows := (len(panels) + 2) / 3 // as even as possible: four panels make two rows of two
 	return InRows((len(panels)+max(rows, 1)-1)/max(rows, 1), panels...), err
 }
 
-func columnPanels(trained []*runs.Run, axis Axis, columns ...string) (panels []*Panel, err error) {
+// columnPanels returns a panel for each column. If log is set, those that a linear axis would flatten are logarithmic.
+func columnPanels(trained []*runs.Run, axis Axis, log bool, columns ...string) (panels []*Panel, err error) {
 	if err := runs.Given(trained...); err != nil {
 		return nil, fmt.Errorf("figures: %w", err)
 	}
@@ -251,7 +252,7 @@ func columnPanels(trained []*runs.Run, axis Axis, columns ...string) (panels []*
 		if err != nil {
 			return nil, err
 		}
-		row.Add(Lines(Axes{XLabel: axis.Label, YLabel: columnLabel(column), LogY: flattened(lines)}, lines...))
+		row.Add(Lines(Axes{XLabel: axis.Label, YLabel: columnLabel(column), LogY: log && flattened(lines)}, lines...))
 	}
 	return row.Row()
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/plot"
+
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
@@ -91,6 +93,12 @@ func TestColumns(t *testing.T) {
 		g := must.Get(Columns(list, EnvSteps, slices.Repeat([]string{"coverage"}, n)...))
 		if got := len(g.Panels[0]); got != want {
 			t.Errorf("%d panels: %d in a row, want %d", n, got, want)
+		}
+	}
+	steep := []*runs.Run{logged(t, "aurora", 0, "env_steps,coverage\n0,0.1\n1,0.1\n2,50\n")}
+	for _, log := range []bool{true, false} { // rows that share limits are linear
+		if _, is := must.Get(columnPanels(steep, EnvSteps, log, "coverage"))[0].Y.Scale.(plot.LogScale); is != log {
+			t.Errorf("logarithmic: %t, want %t", is, log)
 		}
 	}
 }
