@@ -7,6 +7,7 @@
 package golden
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,6 +99,35 @@ func (f File) Number(name string) float64 {
 		f.t.Fatalf("%s: %q has %d elements, not one", f.path, name, len(values))
 	}
 	return values[0]
+}
+
+// Layers returns the sizes of the layers whose biases have names in a format, such as
+// "policy.linear_%d.b".
+func (f File) Layers(bias string) (sizes []int) {
+	for f.Has(fmt.Sprintf(bias, len(sizes))) {
+		sizes = append(sizes, f.Shape(fmt.Sprintf(bias, len(sizes)))[0])
+	}
+	return sizes
+}
+
+// Hidden is [File.Layers] without the last one.
+func (f File) Hidden(bias string) []int {
+	sizes := f.Layers(bias)
+	return sizes[:len(sizes)-1]
+}
+
+// Joined returns rows of arrays, each next to those of the others, such as transitions in a replay
+// buffer.
+func (f File) Joined(rows []int32, names ...string) (flat []float32) {
+	f.t.Helper()
+	for _, row := range rows {
+		for _, name := range names {
+			data := f.Float32s(name)
+			width := len(data) / f.array(name).Shape[0]
+			flat = append(flat, data[int(row)*width:(int(row)+1)*width]...)
+		}
+	}
+	return flat
 }
 
 func elements[T any](f File, name string, convert func(npz.Array) ([]T, error)) []T {

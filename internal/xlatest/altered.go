@@ -13,10 +13,10 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// Altered returns the arrays of a checkpoint as altered by a fuzz target. Arrays of the text (see
-// [hostile.Archive]) replace those of the same name, and one named "-x" removes x. Altered returns
+// altered returns the arrays of a checkpoint as altered by a fuzz target. Arrays of the text (see
+// [hostile.Archive]) replace those of the same name, and one named "-x" removes x. altered returns
 // nil if the text is not a readable archive.
-func Altered(whole map[string]npz.Array, text string) map[string]npz.Array {
+func altered(whole map[string]npz.Array, text string) map[string]npz.Array {
 	archive := hostile.Archive(text)
 	r, err := npz.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
@@ -37,8 +37,8 @@ func Altered(whole map[string]npz.Array, text string) map[string]npz.Array {
 	return arrays
 }
 
-// Bytes returns the approximate size of arrays.
-func Bytes(arrays map[string]npz.Array) int {
+// size returns the approximate size of arrays in bytes.
+func size(arrays map[string]npz.Array) int {
 	n := 0
 	for _, array := range arrays {
 		n += 8 * array.Len()
@@ -81,7 +81,7 @@ type Restorable[Outcome any] interface {
 }
 
 // FuzzRestore restores a search at the given generation from arrays: the search's own as altered by
-// texts, see [Altered], and arbitrary ones. The search must be able to resume from arrays that it
+// texts, see [altered], and arbitrary ones. The search must be able to resume from arrays that it
 // accepts, and arrays that it rejects must leave its state unchanged.
 func FuzzRestore[Outcome any](f *testing.F, s Restorable[Outcome], generation int64,
 	texts ...string) {
@@ -98,7 +98,7 @@ func FuzzRestore[Outcome any](f *testing.F, s Restorable[Outcome], generation in
 		f.Add(other, "nobody <f4 1, 1")
 	}
 	f.Fuzz(func(t *testing.T, at int64, text string) {
-		arrays := Altered(whole, text)
+		arrays := altered(whole, text)
 		if arrays == nil {
 			return
 		}
@@ -107,7 +107,7 @@ func FuzzRestore[Outcome any](f *testing.F, s Restorable[Outcome], generation in
 				t.Error(err)
 			}
 		}()
-		hostile.Bounded(t, Bytes(arrays), func() {
+		hostile.Bounded(t, size(arrays), func() {
 			err := s.Restore(at, arrays)
 			hostile.Error(t, err)
 			after, problem := s.Arrays()

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
 )
@@ -63,13 +64,34 @@ func Each(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
 // QDNB_LONG they run on the pure Go backend only, since XLA takes seconds for each program.
 func Logic(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
 	t.Helper()
-	if os.Getenv("QDNB_LONG") != "" || os.Getenv(backend.BackendEnv) != "" {
+	if thorough() {
 		Each(t, test)
 	} else {
 		pure := Pure(t)
 		t.Run(pure.Name(), func(t *testing.T) { test(t, pure) })
 	}
 }
+
+// Quick opens the backend of tests of what a graph computes: the pure Go one, except that thorough
+// tests, see [Logic], use the best one.
+func Quick(t testing.TB) *xla.Platform {
+	t.Helper()
+	if thorough() {
+		return Best(t)
+	}
+	return Pure(t)
+}
+
+// Few returns the number of the first of n updates that a test compares in one program: one on XLA,
+// which takes seconds to compile each, except that thorough tests, see [Logic], compare all.
+func Few(p *xla.Platform, n int) int {
+	if p.Kind == backend.Go || thorough() {
+		return n
+	}
+	return 1
+}
+
+func thorough() bool { return os.Getenv("QDNB_LONG") != "" || os.Getenv(backend.BackendEnv) != "" }
 
 // Run compiles a graph function, runs it once and returns its outputs.
 func Run(t testing.TB, p *xla.Platform, build func(in []*graph.Node) []*graph.Node,
@@ -137,6 +159,23 @@ func Close(t testing.TB, what string, got, want []float32, tolerance float64) {
 	if worst > tolerance {
 		t.Errorf("%s: element %d is %v, want %v: off by %.2g, %.2g is allowed", what, at, got[at],
 			want[at], worst, tolerance)
+	}
+}
+
+// Stored returns an array of a golden file as a tensor, with other dimensions if some are given.
+func Stored(f golden.File, name string, dims ...int) *tensors.Tensor {
+	if len(dims) == 0 {
+		dims = f.Shape(name)
+	}
+	return Tensor(f.Float32s(name), dims...)
+}
+
+// Matches compares the first outputs with the arrays of a golden file that have these names, see
+// [Close].
+func Matches(t testing.TB, f golden.File, outputs []*tensors.Tensor, tolerance float64, names ...string) {
+	t.Helper()
+	for i, name := range names {
+		Close(t, name, Flat[float32](t, outputs[i]), f.Float32s(name), tolerance)
 	}
 }
 

@@ -39,11 +39,9 @@ func TestGoldenASCII(t *testing.T) {
 			other := e.episodes(layoutOf(e.task).Join(replay.Transitions{Obs: flat(in[0]), NextObs: flat(in[0]),
 				Action: flat(in[1]), Reward: column(in[2]), Done: column(in[3]), Truncation: column(in[3])}))
 			return []*Node{Mul(other.Returns, other.Alive), e.vary(in[4], e.weights(in[5], in[6], other), other)}
-		}, tensor(f, "obs"), tensor(f, "actions"), tensor(f, "rewards"), tensor(f, "done"),
-			tensor(f, "parents"), tensor(f, "elite_obs"), tensor(f, "elite_returns"))
-		for i, name := range []string{"returns", "children"} {
-			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name), 3e-5)
-		}
+		}, xlatest.Stored(f, "obs"), xlatest.Stored(f, "actions"), xlatest.Stored(f, "rewards"), xlatest.Stored(f, "done"),
+			xlatest.Stored(f, "parents"), xlatest.Stored(f, "elite_obs"), xlatest.Stored(f, "elite_returns"))
+		xlatest.Matches(t, f, out, 3e-5, "returns", "children")
 	})
 }
 
@@ -114,7 +112,7 @@ func TestASCIIIgnoresBrokenEpisodes(t *testing.T) {
 	layout := layoutOf(task)
 	steps := []float32{1, nan, 1, 1, 1, 1, 1, nan} // rewards of four episodes
 	ends := []float32{0, 1, 0, 1, 0, 1, 1, 1}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			ones := OnesLike(InsertAxes(in[1], -1))
 			rows := layout.Join(replay.Transitions{Obs: ones, NextObs: ones, Action: Concatenate([]*Node{ones, ones}, 1),

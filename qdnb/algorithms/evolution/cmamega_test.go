@@ -41,23 +41,22 @@ func TestGoldenArborescence(t *testing.T) {
 					return data.Float32s(fmt.Sprint(prefix, part, "_", step))
 				}
 				var in []*tensors.Tensor
-				for _, field := range append(slices.Clone(fields), "coefficients", "value") {
+				for _, field := range append([]string{"coefficients", "value"}, fields...) {
 					in = append(in, xlatest.Tensor(stored(field, step), shapes[field]...))
 				}
+				for _, x := range []float64{float64(step), 1 - math.Pow(0.9, float64(step)), 1 - math.Pow(0.999, float64(step))} {
+					in = append(in, xlatest.Tensor([]float32{float32(x)}, 1)) // age and weights of Adam
+				}
 				out := xlatest.Run(t, p, func(in []*Node) []*Node {
-					constant := func(x float64) *Node { return ConstAs(in[2], []float32{float32(x)}) }
+					x, value, age, in := in[0], in[1], in[len(in)-3:], in[2:]
 					s := gradientArborescence{Points: in[0], ArborescenceSettings: ArborescenceSettings{
 						Emitters: 1, GradOpt: name, LearningRate: rate}}
 					values, basis := eigen(in[3], diagonal(OnesLike(in[1])), roundsOf(in[1].Shape().Dimensions[1]))
-					s.Coefficients = cmaES{size, 2, in[1], in[2], in[3], basis, Sqrt(values), in[4], in[5],
-						constant(float64(step))}
+					s.Coefficients = cmaES{size, 2, in[1], in[2], in[3], basis, Sqrt(values), in[4], in[5], age[0]}
 					if name == adamName {
-						s.Moments = nn.Moments{First: in[6], Second: in[7],
-							Weight1: perRow(constant(1 - math.Pow(0.9, float64(step)))),
-							Weight2: perRow(constant(1 - math.Pow(0.999, float64(step))))}
+						s.Moments = nn.Moments{First: in[6], Second: in[7], Weight1: perRow(age[1]), Weight2: perRow(age[2])}
 					}
 					s.Gradients = taskGradients(task, s.Points)
-					x, value := in[len(in)-2], in[len(in)-1]
 					zeros := s.emitters(ZerosLike(xla.Ranks(value)))
 					made := s.branches(Reshape(zeros, -1, 1), x)
 					direction := s.Gradients
@@ -175,15 +174,8 @@ func TestMEGALearns(t *testing.T) {
 				parts.Change(h, func(s *ArborescenceSettings) { s.Sigma0 = 0.5 })
 			}
 			last := steps(t, searchOn(t, p, h, box, 48), 100)[99]
-			filled := 0
-			for _, f := range last.Fitnesses {
-				if !math.IsInf(float64(f), -1) {
-					filled++
-				}
-			}
-			if got := slices.Max(last.Fitnesses); got < best || filled < cells {
-				t.Errorf("%s, %T: the best fitness is %g, and %d of 64 cells are filled", box.Facts.Name, h.Archive,
-					got, filled)
+			if got, found := slices.Max(last.Fitnesses), filled(last.Fitnesses); got < best || found < cells {
+				t.Errorf("%s, %T: the best fitness is %g, and %d of 64 cells are filled", box.Facts.Name, h.Archive, got, found)
 			}
 		}
 	}

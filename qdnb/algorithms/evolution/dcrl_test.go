@@ -58,22 +58,11 @@ func readDCRL(t *testing.T) (golden.File, DescriptorConditioned, scoring.Task) {
 		Lengthscale: f.Number("const.lengthscale"), task: task}, task
 }
 
-// tensor returns an array of a file.
-func tensor(f golden.File, name string) *tensors.Tensor {
-	return xlatest.Tensor(f.Float32s(name), f.Shape(name)...)
-}
-
 // transitionsOf returns the transitions of 15_dcrl.npz as rows of the replay buffer.
 func transitionsOf(f golden.File) (rows [][]float32) {
 	for i := range f.Shape("data.obs")[0] {
-		var row []float32
-		for _, name := range []string{"data.obs", "data.next_obs", "data.actions", "data.rewards",
-			"data.dones", "data.truncations", "desc", "target"} {
-			flat := f.Float32s(name)
-			width := len(flat) / f.Shape("data.obs")[0]
-			row = append(row, flat[i*width:(i+1)*width]...)
-		}
-		rows = append(rows, row)
+		rows = append(rows, f.Joined([]int32{int32(i)}, "data.obs", "data.next_obs", "data.actions", "data.rewards",
+			"data.dones", "data.truncations", "desc", "target"))
 	}
 	return rows
 }
@@ -82,11 +71,11 @@ func transitionsOf(f golden.File) (rows [][]float32) {
 func TestGoldenDCRLUpdates(t *testing.T) {
 	f, l, task := readDCRL(t)
 	rows, names := transitionsOf(f), []string{"critic", "target_critic", "actor", "target_actor"}
-	const steps = 3
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		in := []*tensors.Tensor{tensor(f, "data.desc"), tensor(f, "data.target")}
+		steps := xlatest.Few(p, 3)
+		in := []*tensors.Tensor{xlatest.Stored(f, "data.desc"), xlatest.Stored(f, "data.target")}
 		for _, name := range names {
-			in = append(in, tensor(f, name))
+			in = append(in, xlatest.Stored(f, name))
 		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			g, limits := in[0].Graph(), task.Env.Spec().Descriptor
@@ -107,9 +96,7 @@ func TestGoldenDCRLUpdates(t *testing.T) {
 			}
 			return out
 		}, in...)
-		for i, name := range []string{"desc", "target", "reward"} {
-			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name), 1e-6)
-		}
+		xlatest.Matches(t, f, out, 1e-6, "desc", "target", "reward")
 		for n := range steps {
 			for i, name := range append(names, "critic_loss", "actor_loss") {
 				name := fmt.Sprint(name, "_", n+1)
@@ -130,12 +117,10 @@ func TestGoldenDCRLOffspring(t *testing.T) {
 			children := td3.VaryTowards(in[0], in[1], td3.Critic.Network(in[2], 0), in[3],
 				Const(in[0].Graph(), int32(0)), 2)
 			return []*Node{children, policies, task.MLP().View(policies).Apply(in[6])}
-		}, tensor(f, "vary.parents"), tensor(f, "vary.goals"), tensor(f, "vary.critic"),
-			tensor(f, "vary.obs"), tensor(f, "inject.actor"), tensor(f, "inject.goals"),
-			tensor(f, "inject.obs"))
-		for i, name := range []string{"vary.children", "inject.policies", "inject.actions"} {
-			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name), 1e-5)
-		}
+		}, xlatest.Stored(f, "vary.parents"), xlatest.Stored(f, "vary.goals"), xlatest.Stored(f, "vary.critic"),
+			xlatest.Stored(f, "vary.obs"), xlatest.Stored(f, "inject.actor"), xlatest.Stored(f, "inject.goals"),
+			xlatest.Stored(f, "inject.obs"))
+		xlatest.Matches(t, f, out, 1e-5, "vary.children", "inject.policies", "inject.actions")
 	})
 }
 
@@ -216,8 +201,7 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 				key := random.KeyOf(in[0])
 				g := in[0].Graph()
 				number := func(from, k int) *Node {
-					return MinScalar(AddScalar(Iota(g, shapes.Make(dtypes.Int32, k), 0), int32(from)),
-						int32(n-1))
+					return MinScalar(AddScalar(Iota(g, shapes.Make(dtypes.Int32, k), 0), int32(from)), int32(n-1))
 				}
 				l := start.Init(Start{Task: task}, key).(DescriptorConditioned)
 				genotypes := task.Policy.Init(key.FoldIn(5).FoldInEach(number(0, cells)))
@@ -255,7 +239,7 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 
 // The actor learns to reach the descriptors that it is specialised to, at a high reward.
 func TestDCRLLearnsToReachDescriptors(t *testing.T) {
-	p := xlatest.Best(t)
+	p := xlatest.Quick(t)
 	d := smallDCRL()
 	s := newDCRL(t, p, d, settings{Batch: 64, Slice: 32, Centroids: line(16), Seed: 1})
 	task := aims()

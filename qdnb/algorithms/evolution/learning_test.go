@@ -3,16 +3,17 @@ package evolution
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
 )
@@ -20,11 +21,10 @@ import (
 // Bookkeeper is an emitter that plain Go can reproduce. It counts generations, its loss is the mean
 // reward in its buffer, and all parameters of its offspring are its count divided by 64.
 type Bookkeeper struct {
-	Rows      int     // capacity of the replay buffer
-	LossLimit float64 // above it the loss is NaN
-	Count     *Node
-	First     *Node // what Init was given
-	params    int
+	Rows   int // capacity of the replay buffer
+	Count  *Node
+	First  *Node // what Init was given
+	params int
 }
 
 func (b Bookkeeper) Capacity(int) int { return b.Rows }
@@ -38,7 +38,6 @@ func (b Bookkeeper) Init(start Start, key random.Key) Emitter {
 func (b Bookkeeper) Update(g Generation, _ random.Key) (Emitter, []Metric) {
 	rewards := layoutOf(g.Task).Split(g.Buffer.Rows).Reward // empty rows are 0
 	mean := Div(ReduceAllSum(rewards), ConvertDType(g.Buffer.Size, dtypes.Float32))
-	mean = Where(GreaterThan(mean, ConstAs(mean, b.LossLimit)), ConstAs(mean, math.NaN()), mean)
 	b.Count = AddScalar(b.Count, 1)
 	return b, []Metric{{"mean_reward", mean}}
 }
@@ -52,7 +51,7 @@ func (b Bookkeeper) Offspring(_ Parents, which *Node, _ random.Key) *Node {
 	return BroadcastToDims(Reshape(b.Count, 1, 1), which.Shape().Dimensions[0], b.params)
 }
 
-var honest = Bookkeeper{Rows: 100, LossLimit: math.Inf(1)}
+var honest = Bookkeeper{Rows: 100}
 
 func newLearningSearch(t *testing.T, p *xla.Platform, learner Emitter, settings settings) *search {
 	t.Helper()
@@ -83,7 +82,7 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 					offspring[i] = float32(generation) / 64
 				}
 			}
-			insert(t, want, floats(t, want, "centroids"), offspring, params, evaluateScripted)
+			insert(t, want, floats(t, want, "centroids"), offspring, params, unlimited.evaluate)
 			for at := 0; at < len(offspring); at += params {
 				a := []float32{offspring[at] + offspring[at+2], offspring[at+1] + offspring[at+3]}
 				// observation, next, action, reward, done, truncation
@@ -94,8 +93,7 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 			got := stateOf(t, s)
 			for _, name := range []string{"fitnesses", "descriptors", "genotypes"} {
 				if !slices.Equal(floats(t, got, name), floats(t, want, name)) {
-					t.Errorf("generation %d: %s are\n%v, want\n%v", generation, name, got[name].Data,
-						want[name].Data)
+					t.Errorf("generation %d: %s are\n%v, want\n%v", generation, name, got[name].Data, want[name].Data)
 				}
 			}
 			buffer, total := s.Replay()
@@ -138,42 +136,91 @@ func replayOf(t *testing.T, s *search) (from int64, rows []float32) {
 	return from, rows
 }
 
-func TestNaNLossEndsTheSearch(t *testing.T) {
-	wary := honest
-	wary.LossLimit = -1e9
-	s := newLearningSearch(t, xlatest.Pure(t), wary, settings{Batch: 4, Centroids: line(3)})
-	if _, err := s.Step(); err == nil || !strings.Contains(err.Error(),
-		"mean_reward is NaN in generation 0") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("NaN loss: %v", err)
-	}
+// watcher is a proposer that writes down what it sees of evaluations: the number of the generation,
+// the filled cells before the insertion and after it, and the individuals that entered. Its columns
+// are fitness and descriptor of the episode, and whether the individual entered.
+type watcher struct{ Bookkeeper }
+
+func (w watcher) Init(start Start, key random.Key) Emitter {
+	w.Bookkeeper = w.Bookkeeper.Init(start, key).(Bookkeeper)
+	w.First = Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, 4))
+	return w
 }
 
-func TestUnusableLearnersGiveOneLine(t *testing.T) {
-	p := xlatest.Pure(t)
-	small := honest
-	small.Rows = 7
-	for want, mix := range map[string]Mix{
-		"a replay buffer of 7 transitions is too small for the 8 of a generation": {{small, 1}},
-		"share 2 of the emitters needs an emitter and a number from 0 to 1, or Rest once, not evolution.Stateless and 2": {
-			{honest, -1}, {noisy, 2}},
-		"share 2 of the emitters needs an emitter":              {{noisy, 1}, {nil, 0}},
-		"the shares of the emitters must add up to 1, not 0.75": {{honest, 0.5}, {noisy, 0.25}},
-		"the shares of the emitters must add up to 1, not 0":    nil,
-		"share 2 of the emitters, 0.2 of a batch of 4, is less than one individual: at least 0.25, or 0 to leave it out": {
-			{noisy, 0.8}, {StrategySettings{Emitters: 1, Sigma0: 1}.Emitter(), 0.2}},
-		"share 3 of the emitters, 1e-09 of a batch": {{noisy, 0.5}, {isoline, 0.5 - 1e-9}, {noisy, 1e-9}},
-		"so no other emitter can learn from them":   {{watcher{honest}, 0.5}, {honest, 0.5}},
-	} {
-		_, err := newSearch(p, unlimited.task(), Parts{Mix: mix}, settings{Batch: 4, Centroids: line(3)})
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v; want %q", err, want)
+func (w watcher) Prepare(buffer replay.Buffer, key random.Key) Emitter {
+	w.Bookkeeper = w.Bookkeeper.Prepare(buffer, key).(Bookkeeper)
+	return w
+}
+
+func (w watcher) Columns(scoring.Task) []int {
+	if w.Rows == 0 {
+		return nil
+	}
+	return []int{2, 1}
+}
+
+func (w watcher) Observe(g Generation, _ random.Key) []*Node {
+	steps := func(x *Node) *Node { // [P, w] as columns of the transitions
+		p, width, n := x.Shape().Dimensions[0], x.Shape().Dimensions[1], g.Task.Length
+		return Reshape(BroadcastToDims(InsertAxes(x, 1), p, n, width), p*n, width)
+	}
+	entered := ConvertDType(g.Entered(), dtypes.Float32)
+	return []*Node{steps(Concatenate([]*Node{InsertAxes(g.Found.Fitness, -1), g.Found.Descriptors}, 1)),
+		steps(InsertAxes(entered, -1))}
+}
+
+func (w watcher) Update(g Generation, _ random.Key) (Emitter, []Metric) {
+	number := func(x *Node) *Node { return ReduceAllSum(ConvertDType(x, dtypes.Float32)) }
+	filled := func(x *Node) *Node { return number(GreaterThan(x, ConstAs(x, math.Inf(-1)))) }
+	w.Count = AddScalar(w.Count, 1)
+	w.First = Stack([]*Node{number(g.Number), filled(g.Before.Fitness), filled(g.Parents.Cells.Fitness),
+		number(g.Entered())}, 0)
+	return w, nil
+}
+
+// A learner sees every generation with what entered the archive, and its columns are stored with
+// the transitions. Without a replay buffer it sees the same.
+func TestObserverSeesEvaluations(t *testing.T) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
+		for _, capacity := range []int{100, 0} {
+			learner := watcher{Bookkeeper{Rows: capacity}}
+			settings := settings{Batch: 12, Slice: 5, Centroids: line(20), Seed: 3}
+			s := newLearningSearch(t, p, learner, settings)
+			for generation := range 5 {
+				number := func(state map[string]npz.Array) float32 { return float32(filled(floats(t, state, "fitnesses"))) }
+				before := number(stateOf(t, s))
+				steps(t, s, 1)
+				after := stateOf(t, s)
+				saw := floats(t, after, "proposing_0.Emitter.Bookkeeper.First")
+				xlatest.Close(t, "what it saw", saw[:3], []float32{float32(generation), before, number(after)}, 0)
+				if capacity == 0 {
+					if buffer, total := s.Replay(); buffer != nil || total != 0 {
+						t.Errorf("a learner without a replay buffer has one of %d rows", total)
+					}
+					continue
+				}
+				origins := must.Get(after["origins"].Int32s())
+				entered := map[int]float32{}
+				for at := 0; at < len(origins); at += 2 {
+					if origins[at] == int32(generation) {
+						entered[int(origins[at+1])] = 1
+					}
+				}
+				_, rows := replayOf(t, s)
+				rows = rows[len(rows)-24*10:]
+				for i := range 24 { // observation, next, action, reward, done, truncation, own columns
+					row := rows[10*i : 10*i+10]
+					if want := []float32{2 * row[4], row[3], entered[i/2]}; !slices.Equal(row[7:], want) {
+						t.Errorf("generation %d, step %d: columns %v, want %v", generation, i, row[7:], want)
+					}
+				}
+				if saw[3] != float32(len(entered)) {
+					t.Errorf("generation %d: it saw %g enter, %d did", generation, saw[3], len(entered))
+				}
+				if len(entered) == 0 || len(entered) == 12 {
+					t.Errorf("generation %d: %d of 12 entered, which tells nothing", generation, len(entered))
+				}
+			}
 		}
-	}
-	s := newLearningSearch(t, p, honest, settings{Batch: 4, Centroids: line(3)})
-	arrays := stateOf(t, s)
-	arrays["proposing_0.Emitter.Count"] = npz.Of([]float32{1, 2}, 2)
-	if err := s.Restore(0, arrays); err == nil || !strings.Contains(err.Error(),
-		"the checkpoint's proposing_0.Emitter.Count has shape [2]") {
-		t.Errorf("a checkpoint of another learner: %v", err)
-	}
+	})
 }

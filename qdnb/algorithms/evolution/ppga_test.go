@@ -45,12 +45,7 @@ func TestPPGAFollowsItsGradients(t *testing.T) {
 		cells := 0
 		for range generations {
 			outcome := steps(t, s, 1)[0]
-			best, cells = append(best, slices.Max(outcome.Fitnesses)), 0
-			for _, f := range outcome.Fitnesses {
-				if !math.IsInf(float64(f), -1) {
-					cells++
-				}
-			}
+			best, cells = append(best, slices.Max(outcome.Fitnesses)), filled(outcome.Fitnesses)
 			if want := (outcome.Generation + 1) * (2*batch + 3*4*64*4); outcome.EnvSteps != want {
 				t.Errorf("generation %d ends at step %d, want %d", outcome.Generation, outcome.EnvSteps, want)
 			}

@@ -29,12 +29,6 @@ type published struct {
 
 func readPublished(t *testing.T) published {
 	f := golden.Read(t, "10_ppo_hierarchical.npz")
-	hidden := func(net string) (units []int) {
-		for layer := 0; f.Has(fmt.Sprintf("%s.hidden_%d.bias", net, layer+1)); layer++ {
-			units = append(units, f.Shape(fmt.Sprintf("%s.hidden_%d.bias", net, layer))[0])
-		}
-		return units
-	}
 	steps, sequences := f.Shape("data.actions")[0], f.Shape("data.actions")[1]
 	minibatches := int(f.Number("const.num_minibatches"))
 	config := PPO{
@@ -45,16 +39,12 @@ func readPublished(t *testing.T) published {
 		RewardScaling: f.Number("const.reward_scaling"),
 		UnrollLength:  steps, BatchSize: sequences / minibatches, NumMinibatches: minibatches,
 		UpdateEpochs: 1,
-		PolicyHidden: hidden("policy"), ValueHidden: hidden("value"),
+		PolicyHidden: f.Hidden("policy.hidden_%d.bias"), ValueHidden: f.Hidden("value.hidden_%d.bias"),
 		CVT: repertoire.DefaultCVT(),
 	}
 	must.Do(config.Check())
 	return published{f, newAgent(config, f.Shape("data.obs")[2], f.Shape("data.logits")[2], true), steps,
 		sequences}
-}
-
-func (f published) tensor(name string) *tensors.Tensor {
-	return xlatest.Tensor(f.Float32s(name), f.Shape(name)...)
 }
 
 func (f published) row(name string) *tensors.Tensor {
@@ -67,7 +57,7 @@ func (f published) inputs() []*tensors.Tensor {
 	in := []*tensors.Tensor{f.row("policy.flat"), f.row("value.flat")}
 	for _, name := range []string{"data.obs", "data.logits", "data.rewards", "data.dones",
 		"data.truncation"} {
-		in = append(in, f.tensor(name))
+		in = append(in, xlatest.Stored(f.File, name))
 	}
 	return append(in, xlatest.Tensor(f.Int32s("data.actions"), f.Shape("data.actions")...))
 }
@@ -84,118 +74,68 @@ func (f published) given(in []*Node) (nets, data) {
 	return f.agent.learner(in[0], in[1]).Nets.Params, d
 }
 
-// joined returns the rows of networks.
-func (f published) joined(l nn.Trainable[nets]) []*Node {
-	return []*Node{l.Params.Policy.Join(), l.Params.Value.Join()}
-}
-
-// compare compares outputs with golden arrays.
-func (f published) compare(t *testing.T, out []*tensors.Tensor, names ...string) {
-	t.Helper()
-	for i, name := range names {
-		xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name), tolerance)
-	}
-}
-
-func TestGoldenAdvantages(t *testing.T) {
-	f := readPublished(t)
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			nets, d := f.given(in)
-			values := Reshape(nets.Value.Apply(Reshape(d.Obs, -1, f.agent.policy.Sizes[0])), f.sequences,
-				f.steps+1)
-			targets, advantages := f.agent.advantages(values, d)
-			before := Reshape(Slice(d.Obs, AxisRange(), AxisRange(0, f.steps)), -1, f.agent.policy.Sizes[0])
-			policy := newCategorical(Reshape(nets.Policy.Apply(before), f.sequences, f.steps, -1))
-			outputs := []*Node{values, targets, advantages, policy.logProb(d.Decision), d.LogProb,
-				policy.entropy()}
-			for i, x := range outputs {
-				outputs[i] = Transpose(x, 0, 1)
-			}
-			return outputs
-		}, f.inputs()...)
-		f.compare(t, out, "gae.values", "gae.vs", "gae.advantages", "gae.log_prob_new",
-			"gae.log_prob_old", "gae.entropy")
-	})
-}
-
-func TestGoldenLoss(t *testing.T) {
-	f := readPublished(t)
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			_, d := f.given(in)
-			nets := nets{f.agent.policy.Network(in[0], 0), f.agent.value.Network(in[1], 0)}
-			l := f.agent.loss(nets, d)
-			gradient := Gradient(l.Total, in[0], in[1])
-			return []*Node{l.Total, l.Policy, l.Value, MulScalar(l.Entropy, -f.agent.EntropyCost), gradient[0],
-				gradient[1]}
-		}, f.inputs()...)
-		f.compare(t, out, "loss.total_loss", "loss.policy_loss", "loss.v_loss", "loss.entropy_loss",
-			"loss.grad_policy.flat", "loss.grad_value.flat")
-	})
-}
-
-// An epoch, and its minibatches one by one.
-func TestGoldenEpoch(t *testing.T) {
+// Advantages, the loss and its gradient, an epoch, and its minibatches one by one.
+func TestGoldenUpdate(t *testing.T) {
 	f := readPublished(t)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		order := xlatest.Tensor(f.Int32s("epoch.permutation"), f.sequences)
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			_, d := f.given(in)
+			given, d := f.given(in)
+			values := Reshape(given.Value.Apply(Reshape(d.Obs, -1, f.agent.policy.Sizes[0])), f.sequences, f.steps+1)
+			targets, advantages := f.agent.advantages(values, d)
+			before := Reshape(Slice(d.Obs, AxisRange(), AxisRange(0, f.steps)), -1, f.agent.policy.Sizes[0])
+			policy := newCategorical(Reshape(given.Policy.Apply(before), f.sequences, f.steps, -1))
+			outputs := xla.Map([]*Node{values, targets, advantages, policy.logProb(d.Decision), d.LogProb, policy.entropy()},
+				func(x *Node) *Node { return Transpose(x, 0, 1) })
+
+			l := f.agent.loss(nets{f.agent.policy.Network(in[0], 0), f.agent.value.Network(in[1], 0)}, d)
+			gradient := Gradient(l.Total, in[0], in[1])
+			outputs = append(outputs, l.Total, l.Policy, l.Value, MulScalar(l.Entropy, -f.agent.EntropyCost), gradient[0], gradient[1])
+
 			after, _ := f.agent.epoch(f.agent.learner(in[0], in[1]).Nets, d, in[8])
-			outputs := f.joined(after)
-			l := f.agent.learner(in[0], in[1]).Nets
+			one := f.agent.learner(in[0], in[1]).Nets
 			var total []*Node
 			for k := range f.agent.NumMinibatches {
-				now := f.agent.loss(l.Params, d.at(Slice(in[8],
-					AxisRange(k*f.agent.BatchSize, (k+1)*f.agent.BatchSize))))
-				l = l.Step(now.Total)
-				total = append(total, now.Total)
+				rows := Slice(in[8], AxisRange(k*f.agent.BatchSize, (k+1)*f.agent.BatchSize))
+				now := f.agent.loss(one.Params, d.at(rows))
+				one, total = one.Step(now.Total), append(total, now.Total)
 			}
-			return append(append(outputs, f.joined(l)...), Stack(total, 0))
+			return append(outputs, after.Params.Policy.Join(), after.Params.Value.Join(), one.Params.Policy.Join(),
+				one.Params.Value.Join(), Stack(total, 0))
 		}, append(f.inputs(), order)...)
-		f.compare(t, out, "epoch.policy.flat", "epoch.value.flat", "epoch.policy.flat",
+		xlatest.Matches(t, f.File, out, tolerance, "gae.values", "gae.vs", "gae.advantages", "gae.log_prob_new",
+			"gae.log_prob_old", "gae.entropy", "loss.total_loss", "loss.policy_loss", "loss.v_loss", "loss.entropy_loss",
+			"loss.grad_policy.flat", "loss.grad_value.flat", "epoch.policy.flat", "epoch.value.flat", "epoch.policy.flat",
 			"epoch.value.flat", "epoch.total_loss")
 	})
 }
 
-// Statistics of observations, and the loss and the logits for the normalised observations.
+// The loss and the logits for normalised observations; package nn compares their statistics.
 func TestGoldenNormalisation(t *testing.T) {
 	f := readPublished(t)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		batches, inputs := 0, f.inputs()
 		for ; f.Has(fmt.Sprintf("norm.obs_%d", batches)); batches++ {
-			inputs = append(inputs, f.tensor(fmt.Sprintf("norm.obs_%d", batches)))
+			inputs = append(inputs, xlatest.Stored(f.File, fmt.Sprintf("norm.obs_%d", batches)))
 		}
-		inputs = append(inputs, f.tensor("h.obs"))
+		inputs = append(inputs, xlatest.Stored(f.File, "h.obs"))
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			nets, d := f.given(in)
 			observations := f.agent.policy.Sizes[0]
 			statistics := nn.NewStatistics(in[0].Graph(), observations)
-			var outputs []*Node
 			for _, obs := range in[8 : 8+batches] {
 				statistics = statistics.Update(Reshape(obs, -1, observations))
-				outputs = append(outputs, statistics.Count, statistics.Mean, statistics.Squares)
 			}
 			d.Obs = normalised(&statistics, d.Obs)
 			l := f.agent.loss(nets, d)
 			decisions := Slice(in[8+batches], AxisRange(0, f.Shape("h.logits")[0]))
 			logits := f.agent.decide(actor{nets.Policy, &statistics}, Reshape(decisions, -1, observations))
-			return append(outputs, Transpose(d.Obs, 0, 1), l.Total, l.Policy, l.Value,
-				MulScalar(l.Entropy, -f.agent.EntropyCost), logits.(categorical).logProbs,
-				newCategorical(Reshape(in[9+batches], -1, f.Shape("h.logits")[2])).logProbs)
-		}, append(inputs, f.tensor("h.logits"))...)
-		var names []string
-		for k := range batches {
-			names = append(names, fmt.Sprintf("norm.count_%d", k), fmt.Sprintf("norm.mean_%d", k),
-				fmt.Sprintf("norm.var_%d", k))
-		}
-		names = append(names, "norm.applied", "loss_norm.total_loss", "loss_norm.policy_loss",
+			return []*Node{Transpose(d.Obs, 0, 1), l.Total, l.Policy, l.Value, MulScalar(l.Entropy, -f.agent.EntropyCost),
+				logits.(categorical).logProbs, newCategorical(Reshape(in[9+batches], -1, f.Shape("h.logits")[2])).logProbs}
+		}, append(inputs, xlatest.Stored(f.File, "h.logits"))...)
+		xlatest.Matches(t, f.File, out, tolerance, "norm.applied", "loss_norm.total_loss", "loss_norm.policy_loss",
 			"loss_norm.v_loss", "loss_norm.entropy_loss")
-		f.compare(t, out, names...)
-		last := len(names)
-		xlatest.Close(t, "h.logits", xlatest.Flat[float32](t, out[last]),
-			xlatest.Flat[float32](t, out[last+1]), tolerance)
+		xlatest.Close(t, "h.logits", xlatest.Flat[float32](t, out[5]), xlatest.Flat[float32](t, out[6]), tolerance)
 	})
 }
 

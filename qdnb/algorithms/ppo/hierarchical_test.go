@@ -5,12 +5,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
-	"example.com/qdnb/internal/hostile"
+	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
@@ -116,8 +118,7 @@ func TestMetaControllerLearns(t *testing.T) {
 		env := options(p.Kind == backend.Go, 3) // each kind of skill on one backend, to save time
 		s := newSearch(t, p, env, settings)
 		first := must.Get(s.Step())
-		if first.Generation != 0 || first.EnvSteps != 0 || first.Fitnesses == nil ||
-			!math.IsNaN(first.Extra[4]) {
+		if first.Generation != 0 || first.EnvSteps != 0 || first.Fitnesses == nil || !math.IsNaN(first.Extra[4]) {
 			t.Fatalf("first %+v", first)
 		}
 		last := first
@@ -126,12 +127,10 @@ func TestMetaControllerLearns(t *testing.T) {
 		}
 		best := float64(slices.Max(last.Fitnesses))
 		if first.Extra[0] > 2 || last.Extra[0] < 3.6 || best > 4.6 || best < 4 {
-			t.Errorf("mean returns %v before and %v after learning, best %v", first.Extra[0], last.Extra[0],
-				best)
+			t.Errorf("mean returns %v before and %v after learning, best %v", first.Extra[0], last.Extra[0], best)
 		}
 		if want := int64(60 * 64 * 4 * 3); last.EnvSteps != want || last.Evaluations != 61*32 {
-			t.Errorf("%d steps and %d episodes, want %d and %d", last.EnvSteps, last.Evaluations, want,
-				61*32)
+			t.Errorf("%d steps and %d episodes, want %d and %d", last.EnvSteps, last.Evaluations, want, 61*32)
 		}
 		env.Watch = func(s envs.State) *Node { return Slice(s.Observation, AxisRange(), AxisElem(0)) }
 		env.Width = 1
@@ -234,75 +233,95 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// FuzzRestore restores a search from arbitrary arrays. The search continues from arrays that it
-// accepts; arrays that it rejects leave it unchanged.
-func FuzzRestore(f *testing.F) {
-	settings := small()
+// Whatever the numbers of a meta-controller are, it chooses among the existing skills.
+func TestMetaControllersThatAreNotFinite(t *testing.T) {
+	settings, env, p := small(), options(true, 3), xlatest.Pure(t)
 	settings.NormalizeObservations = true
-	s := newSearch(f, xlatest.Pure(f), options(true, 3), settings)
-	for range 2 {
-		must.Get(s.Step())
-	}
-	xlatest.FuzzRestore(f, stored{s}, 1,
-		"", "metric_sums <f8 3, nan", "metric_sums <f8 3, 1e300 -1e300", "evaluations <f4 , 1",
-		"-dropped <f4 1,", "learner.Statistics.Count <f4 , -1",
-		"-learner.Statistics.Count <f4 1,",
-		"learner.Nets.Moments.Weight1 <i4 , 1", "env.Observation <f4 6,3 nan inf -inf",
-		"env.Observation <f8 6,3 1e300", "env.Observation <f4 3,6 1",
-		"-env.Reward <f4 1,", "env.Done <f4 6, 7", "learner.Nets.Params.Policy.Bias.0 <f4 1,16 nan",
-		"learner.Nets.Params.Policy.Bias.0 <f4 16,1 1",
-		"env.World.4 |b1 6,3 1 0", "env.World.4 <f4 0,4611686018427387904",
-	)
-}
-
-// FuzzPolicy evaluates arbitrary meta-controllers: whatever their arrays hold, they choose among
-// the existing skills.
-func FuzzPolicy(f *testing.F) {
-	settings := small()
-	settings.NormalizeObservations = true
-	env := options(true, 3)
-	p := xlatest.Pure(f)
-	search := newSearch(f, p, env, settings)
-	must.Get(search.Step())
-	policy, task := map[string]npz.Array{"policy": best(search)}, search.Task()
+	task := newSearch(t, p, env, settings).Task()
 	evaluator := must.Get(scoring.NewEvaluator(p, task, scoring.Plan{Policies: 1, Episodes: 5,
 		Recorders: []envs.Recorder{env.Recorder()}}))
-	f.Cleanup(evaluator.Free)
-	for _, text := range []string{
-		"", "policy <f4 1,121 nan", "policy <f4 1,121 inf -inf 1e38", "policy <f8 121, 1e300",
-		"policy |u1 121,1 3", "policy <f4 0,", "-policy <f4 1,",
-		"policy <f4 4611686018427387904,0",
-	} {
-		f.Add(text, int64(0))
-	}
-	f.Add("", int64(math.MinInt64))
-	f.Fuzz(func(t *testing.T, text string, seed int64) {
-		arrays := xlatest.Altered(policy, text)
-		if arrays == nil {
-			return
+	defer evaluator.Free()
+	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e38} {
+		row := npz.Of(slices.Repeat([]float32{float32(x), 1}, task.Policy.Params())[:task.Policy.Params()], 1, task.Policy.Params())
+		rows := must.Get(xla.Uploads(row, p.Copies()))
+		found := must.Get(evaluator.Evaluate(rows, 0, nil))
+		rows.Free()
+		for episode := range slices.Chunk(found.Records[0], len(found.Records[0])/5) {
+			if chosen, _ := env.Played(episode); len(chosen) == 0 || slices.Min(chosen) < 0 || slices.Max(chosen) > 2 {
+				t.Errorf("%g: choices %v", x, chosen)
+			}
 		}
-		hostile.Bounded(t, xlatest.Bytes(arrays), func() {
-			row, err := arrays["policy"].Float32s()
-			if err != nil || len(row) != task.Policy.Params() {
-				return
-			}
-			rows := must.Get(xla.Uploads(npz.Of(row, 1, len(row)), p.Copies()))
-			defer rows.Free()
-			found := must.Get(evaluator.Evaluate(rows, seed, nil))
-			for i := range 5 {
-				size := len(found.Records[0]) / 5
-				chosen, _ := env.Played(found.Records[0][i*size : (i+1)*size])
-				if len(chosen) == 0 || len(chosen) > 4 || slices.Min(chosen) < 0 || slices.Max(chosen) > 2 {
-					t.Errorf("choices %v", chosen)
-				}
-			}
-		})
-	})
+	}
 }
 
-// stored is a search for [xlatest.FuzzRestore].
-type stored struct{ algorithms.Search }
+// scripted is an environment with predefined states: rewards, ends and observations of state t, [t,
+// B] and [t, B, observations].
+type scripted struct {
+	rewards, dones, obs         []float32
+	states, batch, observations int
+}
 
-func (s stored) Arrays() (map[string]npz.Array, error) { return s.State().Arrays() }
+func (s scripted) Spec() envs.Spec {
+	return envs.Spec{Name: "scripted", Observations: s.observations, Actions: 1, Length: s.states,
+		Descriptor: envs.Descriptor{Kind: envs.None}}
+}
 
-func (s stored) Restore(_ int64, arrays map[string]npz.Array) error { return s.State().Restore(arrays) }
+// at returns state t. The physics state is the time.
+func (s scripted) at(time *Node) envs.State {
+	row := func(data []float32, dims ...int) *Node {
+		all := Reshape(Const(time.Graph(), data), append([]int{s.states}, dims...)...)
+		return Reshape(Gather(all, Reshape(Slice(time, AxisRange(0, 1)), 1, 1)), dims...)
+	}
+	return envs.State{PhysicsState: []*Node{time}, Observation: row(s.obs, s.batch, s.observations),
+		Reward: row(s.rewards, s.batch), Done: row(s.dones, s.batch)}
+}
+
+func (s scripted) Reset(keys random.Key) envs.State {
+	return s.at(Zeros(keys.Hi.Graph(), shapes.Make(dtypes.Int32, s.batch)))
+}
+
+func (s scripted) Step(state envs.State, _ *Node) envs.State {
+	return s.at(AddScalar(state.PhysicsState[0], 1))
+}
+
+// A decision earns the rewards of its own control steps up to the end of the episode, and the
+// meta-controller observes what the published one does. The latter is credited with what the next
+// decision earns.
+func TestGoldenDecisions(t *testing.T) {
+	f := golden.Read(t, "10_ppo_hierarchical.npz")
+	shape, every, steps := f.Shape("h.obs_steps"), int(f.Number("const.num_h_steps")), int(f.Number("const.unroll_length"))
+	s := scripted{f.Float32s("h.reward_steps"), f.Float32s("h.done_steps"), f.Float32s("h.obs_steps"), shape[0],
+		shape[1], shape[2]}
+	rewards, dones, ends := make([]float32, steps*s.batch), make([]float32, steps*s.batch), 0
+	for i := range rewards {
+		for k := range every {
+			at := (i/s.batch*every+k+1)*s.batch + i%s.batch // the state that the control step leads to
+			rewards[i] += s.rewards[at]
+			if s.dones[at] > 0 {
+				dones[i] = 1
+				ends++
+				break
+			}
+		}
+	}
+	if ends == 0 {
+		t.Fatal("no episode ends in the script")
+	}
+	h := envs.Hierarchical{Env: s, Skills: envs.Skills{Net: nn.NewPolicy(s.observations, nil, 1)}, Every: every}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			g := in[0].Graph()
+			action := Zeros(g, shapes.Make(dtypes.Float32, s.batch, h.Spec().Actions))
+			state := envs.Reset(h, random.KeyOf(in[0]).Split(s.batch))
+			obs, reward, done := []*Node{state.Observation}, []*Node(nil), []*Node(nil)
+			for range steps {
+				state = envs.Step(h, state, action)
+				obs, reward, done = append(obs, state.Observation), append(reward, state.Reward), append(done, state.Done)
+			}
+			return []*Node{Stack(reward, 0), Stack(done, 0), Stack(obs, 0)}
+		}, xlatest.Tensor(random.SeedWords(1), 2))
+		xlatest.Close(t, "rewards", xlatest.Flat[float32](t, out[0]), rewards, 1e-6)
+		xlatest.Close(t, "dones", xlatest.Flat[float32](t, out[1]), dones, 0)
+		xlatest.Close(t, "observations", xlatest.Flat[float32](t, out[2]), f.Float32s("h.obs"), 0)
+	})
+}

@@ -11,7 +11,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
@@ -68,8 +67,7 @@ func TestAdvantages(t *testing.T) {
 		}
 		xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				targets, advantages := config.advantages(in[0],
-					data{Reward: in[1], Done: in[2], Truncation: in[3]})
+				targets, advantages := config.advantages(in[0], data{Reward: in[1], Done: in[2], Truncation: in[3]})
 				return []*Node{targets, advantages}
 			}, xlatest.Tensor(values, n, steps+1), xlatest.Tensor(rewards, n, steps),
 				xlatest.Tensor(done, n, steps), xlatest.Tensor(truncation, n, steps))
@@ -180,78 +178,6 @@ func TestSample(t *testing.T) {
 	})
 }
 
-// A bandit with four contexts: only the choice with the number of the context is rewarded, with 1,
-// and every decision is an episode. PPO must learn the right choices, and the value function their
-// expected reward.
-func TestLearns(t *testing.T) {
-	config := *Default(envs.Spec{Length: 1})
-	config.LearningRate, config.UnrollLength, config.BatchSize, config.NumMinibatches = 3e-3, 4, 16, 4
-	config.PolicyHidden, config.ValueHidden = []int{16}, []int{16}
-	const contexts = 4
-	algorithm := newAgent(config, contexts, contexts, true)
-	n, steps := config.sequences(), config.UnrollLength
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		iterations := 40
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			type state struct {
-				Learner learner
-				Key     random.Key
-				Rewards *Node // mean per iteration
-			}
-			g := in[0].Graph()
-			key := random.KeyOf(in[0])
-			start := state{algorithm.start(key.FoldIn(-1)), key,
-				Zeros(g, shapes.Make(dtypes.Float32, iterations))}
-			end := xla.ForUnfused(g, iterations, start, func(i *Node, s state) state {
-				key := s.Key.FoldInEach(i)
-				context := ConvertDType(MulScalar(key.FoldIn(0).Uniform(0, 1, n, steps+1), contexts),
-					dtypes.Int32)
-				obs := ConvertDType(Equal(InsertAxes(context, -1),
-					Iota(g, shapes.Make(dtypes.Int32, n, steps+1, contexts), 2)), dtypes.Float32)
-				before := Slice(obs, AxisRange(), AxisRange(0, steps))
-				policy := algorithm.decide(actorOf(s.Learner), Reshape(before, n*steps, contexts))
-				choice := policy.sample(key.FoldIn(1).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n*steps),
-					0)))
-				logProb := Reshape(policy.logProb(choice), n, steps)
-				choice = Reshape(choice, n, steps)
-				reward := ConvertDType(Equal(choice, Slice(context, AxisRange(), AxisRange(0, steps))),
-					dtypes.Float32)
-				d := data{Obs: obs, Decision: choice, LogProb: logProb, Reward: reward, Done: OnesLike(reward),
-					Truncation: ZerosLike(reward)}
-				s.Learner, _ = algorithm.train(s.Learner, d, key.FoldIn(2))
-				s.Rewards = xla.SetRows(s.Rewards, i, Reshape(ReduceAllMean(reward), 1))
-				return s
-			})
-			states := Const(g, [][]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}})
-			value := end.Learner.Nets.Params.Value.Apply(states)
-			return []*Node{end.Rewards, value}
-		}, xlatest.Tensor(random.SeedWords(11), 2))
-		rewards := xlatest.Flat[float32](t, out[0])
-		if rewards[0] > 0.5 || rewards[iterations-1] < 0.9 {
-			t.Errorf("mean rewards %v: want above 0.9 at the end", rewards)
-		}
-		for context, value := range xlatest.Flat[float32](t, out[1]) {
-			if math.Abs(float64(value)-float64(rewards[iterations-1])) > 0.2 {
-				t.Errorf("context %d is worth %v, want about %v", context, value, rewards[iterations-1])
-			}
-		}
-	})
-}
-
-func TestConfigCheck(t *testing.T) {
-	if err := Default(envs.Spec{Length: 1}).Check(); err != nil {
-		t.Error(err)
-	}
-	for want, spoil := range map[string]func(*PPO){
-		"num_minibatches": func(c *PPO) { c.NumMinibatches = 1 << 16 },
-		"multiple of num": func(c *PPO) { c.NumEnvs = 5 },
-	} {
-		c := Default(envs.Spec{Length: 1})
-		spoil(c)
-		errtest.Want(t, c.Check(), want)
-	}
-}
-
 // pulls is a task whose reward is the action times the sign that it observes. The descriptor is the
 // action.
 type pulls struct{}
@@ -345,6 +271,47 @@ func TestLearnsActions(t *testing.T) {
 		found := must.Get(e.Evaluate(rows, 1, nil))
 		if best := slices.Max(found.Fitnesses); math.Abs(float64(best-fitnesses[cell])) > 1e-3 {
 			t.Errorf("the policy in cell %d returns %v, not %v", cell, best, fitnesses[cell])
+		}
+	})
+}
+
+// An improver that maximises a final position gets its change in each step, whose mean is the position, and not
+// the position itself; nothing in the step that ends an episode, after which the next one has begun.
+func TestWalkersMeasureChangesOfPositions(t *testing.T) {
+	const n, length = 4, 5
+	config := *Default(envs.Spec{Length: length})
+	config.NumEnvs, config.UnrollLength, config.BatchSize, config.NumMinibatches = n, 8, n, 1
+	a := newAgent(config, 2, 2, false)
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			key := random.KeyOf(in[0])
+			c := &collecting{agent: a, env: envs.AutoReset(envs.Pointmaze{}, length), describes: true,
+				shared: xla.Slices{N: n, Size: n, Workers: 1}}
+			worker := Const(in[0].Graph(), int32(0))
+			l := a.start(key.FoldIn(1))
+			_, d := c.collect(actorOf(l), nil, c.start(key, worker), key.FoldIn(2), worker)
+			return []*Node{d.Obs, d.Done, d.Descriptor}
+		}, xlatest.Tensor([]uint32{1, 2}, 2))
+		positions, done, measured := xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]),
+			xlatest.Flat[float32](t, out[2])
+		moved := 0.0
+		for i := range n {
+			for step := range 8 {
+				for k := range 2 {
+					at := func(step int) float64 { return float64(positions[(i*9+step)*2+k]) }
+					want := length * (at(step+1) - at(step))
+					if done[i*8+step] > 0 {
+						want = 0
+					}
+					got := float64(measured[(i*8+step)*2+k])
+					if moved = max(moved, math.Abs(got)); math.Abs(got-want) > 1e-5 {
+						t.Errorf("environment %d, step %d: %g, want %g", i, step, got, want)
+					}
+				}
+			}
+		}
+		if moved == 0 {
+			t.Error("nothing moves")
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package repertoire
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/golden"
@@ -16,6 +18,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // The aurora_ arrays of 11_scoring.npz: the sequences that QDax records for each observation
@@ -135,4 +138,80 @@ func TestGoldenSchedule(t *testing.T) {
 	if first := slices.Index(want, 3); !slices.Equal(loops, want[first:]) {
 		t.Errorf("the encoder is retrained before loops %v, stored are %v", loops, want)
 	}
+}
+
+// 19_xcon.npz: batches that the published code (adaptive_archive.py) inserted one after the other, and
+// the least score of the archive after each, which is the margin of the triplets.
+// tools/golden_xcon.py made it. Of the last archive the fittest and five other solutions survive
+// extinctions, all others equally often.
+func TestGoldenXCon(t *testing.T) {
+	const capacity, batches, extinctions, survivors = 20, 4, 200, 6
+	data := golden.Read(t, "19_xcon.npz")
+	size, d := data.Shape("in_descriptors_0")[0], data.Shape("in_descriptors_0")[1]
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		var inputs []*tensors.Tensor
+		for b := range batches {
+			inputs = append(inputs, xlatest.Tensor(data.Float32s(fmt.Sprint("in_fitnesses_", b)), size),
+				xlatest.Tensor(data.Float32s(fmt.Sprint("in_descriptors_", b)), size, d))
+		}
+		out := xlatest.Run(t, p, func(in []*Node) (out []*Node) {
+			g := in[0].Graph()
+			a := XCon{Capacity: capacity, K: 3, Remaining: (survivors + 0.9) / capacity,
+				Population: EmptySlots(g, capacity, d), MinNovelty: unfilled(g)}
+			ids := ZerosLike(a.Population.Fitness)
+			for b := range batches {
+				var entering Insertion
+				a, entering = a.insert(Batch{in[2*b], in[2*b+1]})
+				ids = Where(entering.Accepted, AddScalar(ConvertDType(entering.Index, dtypes.Float32),
+					float64(size*b)), ids)
+				out = append(out, Where(a.Population.filled(), ids, lowest(ids)), a.MinNovelty)
+			}
+			type state struct {
+				Archive XCon
+				Left    *Node
+			}
+			left := Zeros(g, shapes.Make(dtypes.Float32, extinctions, capacity))
+			return append(out, a.Population.Fitness, xla.For(g, extinctions, state{a, left},
+				func(i *Node, s state) state {
+					after := s.Archive.extinguish(random.NewKey(i.Graph(), 1).FoldInEach(i))
+					s.Left = xla.SetRow(s.Left, i, after.Population.Fitness)
+					return s
+				}).Left)
+		}, inputs...)
+		for b := range batches {
+			ids := xlatest.Flat[float32](t, out[2*b])
+			slices.Sort(ids)
+			for len(ids) > 0 && math.IsInf(float64(ids[0]), -1) {
+				ids = ids[1:]
+			}
+			if want := data.Float32s(fmt.Sprint("ids_", b)); !slices.Equal(ids, want) {
+				t.Errorf("after batch %d: %v, want %v", b, ids, want)
+			}
+			xlatest.Close(t, "least", xlatest.Flat[float32](t, out[2*b+1]), data.Float32s(fmt.Sprint("d_min_", b)), 1e-6)
+		}
+		before, seen := xlatest.Flat[float32](t, out[2*batches]), map[float32]int{}
+		for left := range slices.Chunk(xlatest.Flat[float32](t, out[2*batches+1]), capacity) {
+			count := 0
+			for slot, f := range left {
+				if !math.IsInf(float64(f), -1) {
+					count++
+					seen[f]++
+				}
+				if f != before[slot] && !math.IsInf(float64(f), -1) {
+					t.Fatalf("fitness %g became %g", before[slot], f)
+				}
+			}
+			if count != survivors {
+				t.Fatalf("%d survive", count)
+			}
+		}
+		for f, count := range seen { // five of nineteen
+			if f != slices.Max(before) && (count < 30 || count > 80) || f == slices.Max(before) && count != extinctions {
+				t.Errorf("fitness %g survives %d times of %d", f, count, extinctions)
+			}
+		}
+		if len(seen) != capacity {
+			t.Errorf("%d solutions survive ever", len(seen))
+		}
+	})
 }

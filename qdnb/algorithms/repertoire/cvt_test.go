@@ -2,12 +2,16 @@ package repertoire
 
 import (
 	"math"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/hostile"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 )
@@ -85,13 +89,11 @@ func TestDamagedCacheIsComputedAgain(t *testing.T) {
 		"cut off": func() { write(whole[:len(whole)/2]) },
 		"empty":   func() { write(nil) },
 		"of another size": func() {
-			must.Do(npz.Write(path, map[string]npz.Array{"centroids": npz.Of(make([]float32, 6), 3,
-				2)}))
+			must.Do(npz.Write(path, map[string]npz.Array{"centroids": npz.Of(make([]float32, 6), 3, 2)}))
 		},
 		"of NaN": func() {
 			must.Do(npz.Write(path,
-				map[string]npz.Array{"centroids": npz.Of(slices.Repeat([]float32{float32(math.NaN())}, 10), 5,
-					2)}))
+				map[string]npz.Array{"centroids": npz.Of(slices.Repeat([]float32{float32(math.NaN())}, 10), 5, 2)}))
 		},
 	} {
 		damage()
@@ -117,4 +119,81 @@ func TestWrongTessellationsAreRefused(t *testing.T) {
 	} {
 		errtest.Want(t, errtest.Of(c.Centroids(c.lower, c.upper)), want)
 	}
+}
+
+// The tree finds the same centroid as a scan over all centroids, also for equally near centroids
+// and for any start of the search.
+func TestNearestIsThatOfAScan(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for d := 1; d <= 5; d++ {
+		for _, k := range []int{1, 4, 5, 300} {
+			// On a coarse grid most points have several nearest centroids, and centroids coincide.
+			grid := func(n int) []float64 {
+				x := make([]float64, n*d)
+				for i := range x {
+					x[i] = float64(random.IntN(9)) / 8
+				}
+				return x
+			}
+			points, centroids := grid(500), grid(k)
+			nearest := make([]int, 500)
+			for i := range nearest {
+				nearest[i] = random.IntN(k)
+			}
+			assign(nearest, points, centroids, d)
+			for i, got := range nearest {
+				point := points[i*d : (i+1)*d]
+				want, best := 0, math.Inf(1)
+				for c := range k {
+					if distance := squaredDistance(point, centroids[c*d:(c+1)*d]); distance < best {
+						want, best = c, distance
+					}
+				}
+				if got != want {
+					t.Fatalf("point %v of %d dimensions has centroid %d of %d, want %d", point, d, got, k, want)
+				}
+			}
+		}
+	}
+}
+
+func TestKMeansIsTheSameForAnyNumberOfGoroutines(t *testing.T) {
+	cvt := CVT{Cells: 50, CVTSamples: 2000}
+	want := cvt.unitCentroids(3)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	if !slices.Equal(cvt.unitCentroids(3), want) {
+		t.Error("the centroids differ")
+	}
+}
+
+// FuzzCentroids reads arbitrary cache files: a file without a tessellation of the unit cube is
+// recomputed.
+func FuzzCentroids(f *testing.F) {
+	for _, text := range []string{
+		"centroids <f4 3,2 0 0.5 1", "centroids <f4 3,2 0.5 1.5", "centroids <f8 3,2 nan",
+		"centroids <f4 3,2 -0 -inf", "centroids <f4 6, 0.5",
+		"centroids <i8 3,2 1", "centroids |b1 3,2 1", "centroids <f4 4611686018427387904,2",
+		"others <f4 3,2 0", "",
+	} {
+		f.Add([]byte(text), true)
+	}
+	f.Add(hostile.Archive("centroids <f4 3,2 0.25")[:100], false)
+	f.Fuzz(func(t *testing.T, data []byte, isText bool) {
+		if isText {
+			data = hostile.Archive(string(data))
+		}
+		path := filepath.Join(t.TempDir(), "centroids.npz")
+		must.Do(os.WriteFile(path, data, 0o666))
+		hostile.Bounded(t, len(data), func() {
+			centroids := readCentroids(path, 3, 2)
+			if centroids != nil && len(centroids) != 6 {
+				t.Errorf("%d numbers", len(centroids))
+			}
+			for _, x := range centroids {
+				if !(x >= 0 && x <= 1) {
+					t.Errorf("%v lies outside the unit cube", x)
+				}
+			}
+		})
+	})
 }

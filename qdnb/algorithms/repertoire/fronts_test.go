@@ -169,8 +169,7 @@ func TestFrontsIgnoreInvalidAndAreDrawnByCell(t *testing.T) {
 			{0, 0, 0, 2, 0}, {1, 3, 2, 2, 3, 1, 0, 0, 9, 9}, {1, 2, 3, 4, 5}})
 		now = insert(now, [4][]float32{{nan, 0, nan, nan, nan}, {0, nan, 0, 2, 2},
 			{8, 8, 9, 9, 9, 9, 9, 9, 9, 9}, {6, 7, 8, 9, 10}})
-		if ids, _ := now.sorted(slots, 2); !slices.Equal(ids,
-			[]float32{1, 2, 3, 0, 0, 0, 0, 0, 4, 0, 0, 0}) {
+		if ids, _ := now.sorted(slots, 2); !slices.Equal(ids, []float32{1, 2, 3, 0, 0, 0, 0, 0, 4, 0, 0, 0}) {
 			t.Fatalf("fronts %v", ids)
 		}
 		const draws = 3000

@@ -81,8 +81,7 @@ func (s slots) insertNovel(k int, batch candidates) slots {
 
 // novelist inserts on a backend, for fixed sizes. It also returns the dominated novelty of all
 // slots after the insertion.
-func novelist(t *testing.T, p *xla.Platform, n, batch, d, k int) func(slots, candidates) (slots,
-	[]float32) {
+func novelist(t *testing.T, p *xla.Platform, n, batch, d, k int) func(slots, candidates) (slots, []float32) {
 	t.Helper()
 	var inputs []shapes.Shape
 	for _, dims := range [][]int{{n}, {n, d}, {n}, {batch}, {batch, d}, {batch}} {

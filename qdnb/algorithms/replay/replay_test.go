@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -21,7 +23,7 @@ import (
 // A ring in plain Go holds the same rows in the same slots, for insertions of any size.
 func TestInsertOracle(t *testing.T) {
 	const width = 2
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		for _, capacity := range []int{1, 7, 8} {
 			rng := rand.New(rand.NewPCG(1, uint64(capacity)))
 			got := newRing(t, p, capacity, width)
@@ -50,7 +52,7 @@ func TestInsertOracle(t *testing.T) {
 
 // A loop can carry a buffer.
 func TestInsertInLoop(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			type state struct {
 				Buffer replay.Buffer
@@ -124,8 +126,7 @@ func TestSampleIsOfItsKey(t *testing.T) {
 			t.Error("different keys draw the same rows")
 		}
 	})
-	if best := xlatest.Best(t); !slices.Equal(sample(t, best, 77, 5, 50),
-		sample(t, xlatest.Pure(t), 77, 5, 50)) {
+	if best := xlatest.Best(t); !slices.Equal(sample(t, best, 77, 5, 50), sample(t, xlatest.Pure(t), 77, 5, 50)) {
 		t.Errorf("%s and the pure Go backend draw different rows", best.Name())
 	}
 }
@@ -193,8 +194,7 @@ func TestMisfits(t *testing.T) {
 		},
 		"insert": func(x *Node) *Node { return layout.NewBuffer(x.Graph(), 9).Insert(x).Rows },
 	} {
-		_, err := xlatest.Compile(xlatest.Pure(t), name,
-			[]shapes.Shape{shapes.Make(dtypes.Float32, 5, 4)},
+		_, err := xlatest.Compile(xlatest.Pure(t), name, []shapes.Shape{shapes.Make(dtypes.Float32, 5, 4)},
 			func(in []*Node) []*Node {
 				return []*Node{build(in[0])}
 			})
@@ -217,13 +217,12 @@ func TestStoreOfTPU(t *testing.T) {
 		Buffer    xla.State[replay.Buffer]
 		Reward, X xla.Array
 	}
-	fill := must.Get(xla.Compile(store.Programs, "fill", in{xla.Declare(dtypes.Float32, n, width)},
-		func(in in) out {
-			buffer := layout.NewBuffer(in.Rows.Tree.Graph(), capacity)
-			buffer = buffer.Insert(in.Rows.Tree).Insert(AddScalar(in.Rows.Tree, 100))
-			batch := layout.Split(buffer.At(Const(in.Rows.Tree.Graph(), [][]int32{{2}})))
-			return out{xla.Out(buffer), xla.Out(batch.Reward), xla.Out(batch.Obs)}
-		}))
+	fill := must.Get(xla.Compile(store.Programs, "fill", in{xla.Declare(dtypes.Float32, n, width)}, func(in in) out {
+		buffer := layout.NewBuffer(in.Rows.Tree.Graph(), capacity)
+		buffer = buffer.Insert(in.Rows.Tree).Insert(AddScalar(in.Rows.Tree, 100))
+		batch := layout.Split(buffer.At(Const(in.Rows.Tree.Graph(), [][]int32{{2}})))
+		return out{xla.Out(buffer), xla.Out(batch.Reward), xla.Out(batch.Obs)}
+	}))
 	rows := make([]float32, n*width)
 	for i := range rows {
 		rows[i] = float32(i)
@@ -255,4 +254,107 @@ func TestStoreOfTPU(t *testing.T) {
 		return put(3, want)
 	}))
 	check("after they are restored")
+}
+
+// The ring.* arrays of 12_stats.npz: insertions of four rows each into a capacity of ten. The
+// published buffer shifts its content where ours wraps; both keep the same rows.
+func TestGoldenRing(t *testing.T) {
+	const insert = 4
+	data := golden.Read(t, "12_stats.npz")
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		ring := newRing(t, p, data.Shape("ring.data_0")[0], 3)
+		next := float32(0)
+		for k := 0; data.Has(fmt.Sprint("ring.data_", k)); k++ {
+			rows := make([]float32, 0, 3*insert)
+			for range insert {
+				rows = append(rows, next, -next, 7)
+				next++
+			}
+			ring.insert(rows)
+
+			var want []float32
+			for _, x := range data.Float32s(fmt.Sprint("ring.data_", k)) {
+				if x == x { // NaN is an empty row
+					want = append(want, x)
+				}
+			}
+			got := ring.column(0)
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("after insert %d the buffer holds %v, want %v", k, got, want)
+			}
+			if size := data.Int32s(fmt.Sprint("ring.size_position_", k))[0]; ring.size != size {
+				t.Errorf("after insert %d the size is %d, want %d", k, ring.size, size)
+			}
+		}
+	})
+}
+
+// ring is a buffer on a backend; the host reads its content after each insertion.
+type ring struct {
+	t               *testing.T
+	p               *xla.Platform
+	capacity, width int
+	programs        map[int]*xlatest.Program // by number of rows
+	rows            []float32
+	size, position  int32
+}
+
+func newRing(t *testing.T, p *xla.Platform, capacity, width int) *ring {
+	r := &ring{t: t, p: p, capacity: capacity, width: width, programs: map[int]*xlatest.Program{}}
+	t.Cleanup(func() {
+		for _, program := range r.programs {
+			program.Free()
+		}
+	})
+	out := xlatest.Run(t, p, func(in []*Node) []*Node {
+		return xla.Flatten(replay.Layout{More: []int{width - 3}}.NewBuffer(in[0].Graph(), capacity))
+	}, tensors.FromScalar(float32(0)))
+	r.read(out)
+	return r
+}
+
+func (r *ring) read(out []*tensors.Tensor) {
+	r.rows = xlatest.Flat[float32](r.t, out[0])
+	r.size, r.position = xlatest.Flat[int32](r.t, out[1])[0], xlatest.Flat[int32](r.t, out[2])[0]
+}
+
+// insert inserts rows of the ring's width.
+func (r *ring) insert(rows []float32) {
+	r.t.Helper()
+	n := len(rows) / r.width
+	if r.programs[n] == nil {
+		counter := shapes.Make(dtypes.Int32)
+		program, err := xlatest.Compile(r.p, "insert", []shapes.Shape{shapes.Make(dtypes.Float32, r.capacity,
+			r.width), counter, counter,
+			shapes.Make(dtypes.Float32, n, r.width)}, func(in []*Node) []*Node {
+			return xla.Flatten(replay.Buffer{Rows: in[0], Size: in[1], Position: in[2]}.Insert(in[3]))
+		})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.programs[n] = program
+	}
+	values := []xla.Sharded{{xlatest.Tensor(r.rows, r.capacity, r.width)},
+		{tensors.FromScalar(r.size)}, {tensors.FromScalar(r.position)},
+		{xlatest.Tensor(rows, n, r.width)}}
+	out, err := r.programs[n].Run(values...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	values[3].Free()
+	r.read([]*tensors.Tensor{out[0][0], out[1][0], out[2][0]})
+	for _, v := range out {
+		v.Free()
+	}
+}
+
+// column returns a column of the filled rows.
+func (r *ring) column(k int) []float32 {
+	var column []float32
+	for i := range int(r.size) {
+		column = append(column, r.rows[i*r.width+k])
+	}
+	return column
 }

@@ -26,16 +26,12 @@ type published struct {
 
 func readPublished(t *testing.T) published {
 	f := golden.Read(t, "05_sac.npz")
-	var hidden []int
-	for layer := 0; f.Has(fmt.Sprintf("policy.mlp.linear_%d.b", layer+1)); layer++ {
-		hidden = append(hidden, f.Shape(fmt.Sprintf("policy.mlp.linear_%d.b", layer))[0])
-	}
 	obs, actions := f.Shape("data.obs")[1], f.Shape("data.actions")[1]
 	config := Config{
 		LearningRate: f.Number("const.learning_rate"), Discount: f.Number("const.discount"),
 		Tau:           f.Number("const.tau"),
 		RewardScaling: f.Number("const.reward_scaling"), AlphaInit: f.Number("const.alpha_init"),
-		BatchSize: f.Shape("one.idx")[0], Hidden: hidden,
+		BatchSize: f.Shape("one.idx")[0], Hidden: f.Hidden("policy.mlp.linear_%d.b"),
 	}
 	must.Do(limits.Of(config))
 	return published{f, New(config, obs, actions), replay.Layout{Obs: obs, Actions: actions}}
@@ -49,24 +45,11 @@ func (f published) rows(name string, mlp nn.MLP) *tensors.Tensor {
 
 // batch returns the transitions in the given rows of the data, joined to rows of the layout.
 func (f published) batch(rows []int32) *tensors.Tensor {
-	var joined []float32
-	for _, row := range rows {
-		for _, name := range []string{"obs", "next_obs", "actions", "rewards", "dones", "truncations"} {
-			data := f.Float32s("data." + name)
-			width := len(data) / f.Shape("data.rewards")[0]
-			joined = append(joined, data[int(row)*width:(int(row)+1)*width]...)
-		}
-	}
+	joined := f.Joined(rows, "data.obs", "data.next_obs", "data.actions", "data.rewards", "data.dones", "data.truncations")
 	return xlatest.Tensor(joined, len(rows), f.layout.Width())
 }
 
-func (f published) tensor(name string) *tensors.Tensor {
-	return xlatest.Tensor(f.Float32s(name), f.Shape(name)...)
-}
-
-func (f published) logAlpha() *tensors.Tensor {
-	return tensors.FromScalar(f.Float32s("log_alpha")[0])
-}
+func (f published) logAlpha() *tensors.Tensor { return tensors.FromScalar(f.Float32s("log_alpha")[0]) }
 
 func TestGoldenDistribution(t *testing.T) {
 	f := readPublished(t)
@@ -75,13 +58,10 @@ func TestGoldenDistribution(t *testing.T) {
 			d := nn.NewTanhGaussian(in[0])
 			action, logProb := d.Sample(in[1])
 			return []*Node{action, logProb, d.Mode(), Tanh(d.Mode())}
-		}, f.tensor("dist.logits"), f.tensor("dist.eps"))
-		for i, name := range []string{"dist.action", "dist.log_prob", "dist.mode",
-			"dist.mode_adaptation"} {
-			// The published code recovers the noise from the action, which loses digits where the scale is
-			// small.
-			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name), 5e-5)
-		}
+		}, xlatest.Stored(f.File, "dist.logits"), xlatest.Stored(f.File, "dist.eps"))
+		// The published code recovers the noise from the action, which loses digits where the scale
+		// is small.
+		xlatest.Matches(t, f.File, out, 5e-5, "dist.action", "dist.log_prob", "dist.mode", "dist.mode_adaptation")
 	})
 }
 
@@ -98,12 +78,10 @@ func TestGoldenLosses(t *testing.T) {
 			return []*Node{q, Gradient(q, critic)[0], a, Gradient(a, actor)[0], h, Gradient(h, logAlpha)[0]}
 		}, f.rows("critic.flat", f.sac.Critic), f.rows("target_critic.flat", f.sac.Critic),
 			f.rows("policy.flat", f.sac.Actor), f.logAlpha(),
-			f.batch(f.Int32s("one.idx")), f.tensor("one.eps_critic"), f.tensor("one.eps_policy"),
-			f.tensor("one.eps_alpha"))
-		for i, name := range []string{"critic_loss", "critic_grad.flat", "policy_loss",
-			"policy_grad.flat", "alpha_loss", "alpha_grad"} {
-			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s("one."+name), 2e-5)
-		}
+			f.batch(f.Int32s("one.idx")), xlatest.Stored(f.File, "one.eps_critic"), xlatest.Stored(f.File, "one.eps_policy"),
+			xlatest.Stored(f.File, "one.eps_alpha"))
+		xlatest.Matches(t, f.File, out, 2e-5, "one.critic_loss", "one.critic_grad.flat", "one.policy_loss",
+			"one.policy_grad.flat", "one.alpha_loss", "one.alpha_grad")
 	})
 }
 
@@ -114,16 +92,17 @@ func TestGoldenUpdates(t *testing.T) {
 		t.Run(prefix, func(t *testing.T) {
 			s := f.sac
 			s.FixAlpha = prefix == "update_fix"
-			steps, batch := f.Shape(prefix + ".idx")[0], f.Shape(prefix + ".idx")[1]
+			stored, batch := f.Shape(prefix + ".idx")[0], f.Shape(prefix + ".idx")[1]
 			xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+				steps := xlatest.Few(p, stored)
 				inputs := []*tensors.Tensor{
 					f.rows("policy.flat", s.Actor), f.rows("critic.flat", s.Critic),
 					f.rows("target_critic.flat", s.Critic), f.logAlpha(),
-					f.batch(f.Int32s(prefix + ".idx")), f.tensor(prefix + ".eps_critic"),
-					f.tensor(prefix + ".eps_policy"),
+					f.batch(f.Int32s(prefix + ".idx")), xlatest.Stored(f.File, prefix+".eps_critic"),
+					xlatest.Stored(f.File, prefix+".eps_policy"),
 				}
 				if !s.FixAlpha {
-					inputs = append(inputs, f.tensor(prefix+".eps_alpha"))
+					inputs = append(inputs, xlatest.Stored(f.File, prefix+".eps_alpha"))
 				}
 				out := xlatest.Run(t, p, func(in []*Node) []*Node {
 					ts := s.StateOf(in[0], in[1], in[2], in[3])
@@ -149,7 +128,7 @@ func TestGoldenUpdates(t *testing.T) {
 				for i, value := range out {
 					k, name := i/len(names), prefix+"."+names[i%len(names)]
 					want := f.Float32s(name)
-					want = want[k*len(want)/steps : (k+1)*len(want)/steps]
+					want = want[k*len(want)/stored : (k+1)*len(want)/stored]
 					xlatest.Close(t, fmt.Sprintf("%s after %d", name, k+1), xlatest.Flat[float32](t, value), want,
 						2e-5)
 				}

@@ -1,7 +1,6 @@
 package scoring
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -55,42 +54,6 @@ func TestCrossedEvaluator(t *testing.T) {
 		xlatest.Close(t, "the fitness on one device", less, all, 0)
 		if _, err := NewEvaluator(p, task, Plan{Policies: 2, States: -1, Slice: 1}); err == nil {
 			t.Error("an evaluator with -1 initial states was accepted")
-		}
-	})
-}
-
-// Rollouts with weights of bfloat16 are those of rounded genotypes.
-func TestWeightsAreRounded(t *testing.T) {
-	const policies = 3
-	task := NewTask(envs.Pointmaze{}, []int{16, 9}, 20)
-	var genotypes, rounded []float32
-	random := rand.New(rand.NewPCG(1, 1))
-	for range policies {
-		row := make([]float32, task.Policy.Params())
-		for i := range row {
-			row[i] = float32(random.NormFloat64() / 4)
-		}
-		genotypes = append(genotypes, row...)
-		rounded = append(rounded, task.MLP().RoundBFloat16(row)...)
-	}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		evaluate := func(precision Precision, rows []float32) []float32 {
-			t.Helper()
-			task := task
-			task.Weights = precision
-			e := must.Get(NewEvaluator(p, task, Plan{Policies: policies}))
-			defer e.Free()
-			value := p.Replicated(func() *tensors.Tensor {
-				return tensors.FromFlatDataAndDimensions(slices.Clone(rows), policies, len(rows)/policies)
-			})
-			defer value.Free()
-			found := must.Get(e.Evaluate(value, 3, nil))
-			return found.Fitnesses
-		}
-		got := evaluate(bfloat16s, genotypes)
-		xlatest.Close(t, "the fitness", got, evaluate(float32s, rounded), 1e-4)
-		if exact := evaluate("", genotypes); math.Abs(float64(got[0]-exact[0])) < 1e-4 {
-			t.Errorf("the weights are not rounded: %v and %v", got, exact)
 		}
 	})
 }

@@ -3,11 +3,21 @@ package skills
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -16,7 +26,7 @@ import (
 func TestReplayHoldsTheTransitions(t *testing.T) {
 	const n, width = 6, 14
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
-		s := begun(t, p, diaynReward)
+		s := startSearch(t, p, diaynReward, small())
 		type position struct{ x, y float32 }
 		var first, now [n]position
 		var age [n]int
@@ -75,7 +85,7 @@ func TestReplayHoldsTheTransitions(t *testing.T) {
 func TestReturnsAreOfTheStoredRows(t *testing.T) {
 	const n = 6
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
-		s := begun(t, p, smerlDADS)
+		s := startSearch(t, p, smerlDADS, small())
 		steps(t, s, 1)
 		for end, more := 0, 5; end < 25; more = 8 {
 			steps(t, s, more)
@@ -126,4 +136,250 @@ func checkReturns(t *testing.T, what string, held map[string]npz.Array, end, n, 
 			t.Errorf("%s: row %d was never written, and has the return %g", what, i, returns[i])
 		}
 	}
+}
+
+// returnsAfter returns the rows after each step of rewards and ends [steps, n], flat. The state is
+// donated from step to step.
+func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, rewards, dones []float32) [][]float32 {
+	t.Helper()
+	compile := func(name string, inputs []shapes.Shape, build func(in []*Node) []*Node) *xlatest.Program {
+		program := must.Get(xlatest.Compile(p, name, inputs, build))
+		t.Cleanup(program.Free)
+		return program
+	}
+	run := func(program *xlatest.Program, values ...xla.Sharded) []xla.Sharded {
+		return must.Get(program.Run(values...))
+	}
+	start := compile("start", []shapes.Shape{shapes.Make(dtypes.Float32)}, func(in []*Node) []*Node {
+		return xla.Flatten(newReturns(in[0].Graph(), capacity, n))
+	})
+	state := run(start, xla.Sharded{tensors.FromScalar(float32(0))})
+	var inputs []shapes.Shape
+	for _, x := range state {
+		inputs = append(inputs, x[0].Shape())
+	}
+	step := shapes.Make(dtypes.Float32, n)
+	insert := compile("insert", append(inputs, step, step), func(in []*Node) []*Node {
+		r := ringReturns{Rows: in[0], Running: in[1], Age: in[2], Position: in[3]}
+		return xla.Flatten(r.Insert(in[4], in[5], length))
+	})
+	var after [][]float32
+	for at := 0; at < len(rewards); at += n {
+		reward, done := xla.Sharded{xlatest.Tensor(rewards[at:at+n], n)},
+			xla.Sharded{xlatest.Tensor(dones[at:at+n], n)}
+		state = run(insert, append(state, reward, done)...)
+		after = append(after, xlatest.Flat[float32](t, state[0][0]))
+	}
+	for _, v := range state {
+		v.Free()
+	}
+	return after
+}
+
+// The buffer.* arrays of 08_smerl.npz: the return of each row after each step, including steps that
+// overwrite others. The last stored number belongs to no row.
+func TestGoldenReturns(t *testing.T) {
+	data := golden.Read(t, "08_smerl.npz")
+	n, length, capacity := int(data.Number("const.env_batch_size")),
+		int(data.Number("const.episode_length")), int(data.Number("const.buffer_size"))
+	rewards, dones := data.Float32s("buffer.rewards"), data.Float32s("buffer.dones")
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for k, got := range returnsAfter(t, p, capacity, n, length, rewards, dones) {
+			name := fmt.Sprint("buffer.returns_", k)
+			xlatest.Close(t, name, got, data.Float32s(name)[:capacity], 1e-6)
+		}
+	})
+}
+
+// episodes is a random history of n environments: rewards, ends [steps, n], and the episode number
+// of each step and environment. Rewards are integers, so that sums are exact.
+func episodes(rng *rand.Rand, steps, n, length int) (rewards, dones []float32, episode []int) {
+	age, number := make([]int, n), make([]int, n)
+	for range steps {
+		for e := range n {
+			rewards, episode = append(rewards, float32(rng.IntN(21)-10)), append(episode, number[e])
+			age[e]++
+			if age[e] == length || rng.IntN(4) == 0 {
+				dones = append(dones, 1)
+				age[e], number[e] = 0, number[e]+1
+			} else {
+				dones = append(dones, 0)
+			}
+		}
+	}
+	return rewards, dones, episode
+}
+
+// oracle returns the return of each row after a step: the sum of all rewards so far of the same
+// environment and episode, including those no longer in the ring.
+func oracle(rewards []float32, episode []int, last, capacity, n int) []float32 {
+	rows := make([]float32, capacity)
+	for i := range rows {
+		rows[i] = float32(math.Inf(-1))
+	}
+	for step := max(0, last+1-capacity/n); step <= last; step++ {
+		for e := range n {
+			sum := float32(0)
+			for other := range last + 1 {
+				if episode[other*n+e] == episode[step*n+e] {
+					sum += rewards[other*n+e]
+				}
+			}
+			rows[(step*n+e)%capacity] = sum
+		}
+	}
+	return rows
+}
+
+// Episodes end at random, and rings of all sizes wrap several times.
+func TestReturnsOracle(t *testing.T) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
+		for _, c := range []struct{ n, length, ring int }{{1, 1, 1}, {2, 3, 3}, {3, 4, 5}, {2, 5, 11},
+			{4, 1, 6}, {3, 6, 7}} {
+			rng := rand.New(rand.NewPCG(uint64(c.ring), uint64(c.length)))
+			rewards, dones, episode := episodes(rng, 4*c.ring+3, c.n, c.length)
+			for step, got := range returnsAfter(t, p, c.ring*c.n, c.n, c.length, rewards, dones) {
+				if want := oracle(rewards, episode, step, c.ring*c.n, c.n); !slices.Equal(got, want) {
+					t.Fatalf("%+v, step %d: %v, want %v", c, step, got, want)
+				}
+			}
+		}
+	})
+}
+
+// A NaN return remains NaN until the episode ends, and does not affect the next episode.
+func TestReturnsOfNaN(t *testing.T) {
+	nan := float32(math.NaN())
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		after := returnsAfter(t, p, 4, 1, 3, []float32{1, nan, 2, 5}, []float32{0, 0, 1, 0})
+		if got := after[3]; got[0] == got[0] || got[1] == got[1] || got[2] == got[2] || got[3] != 5 {
+			t.Errorf("returns are %v, want three NaN and 5", got)
+		}
+	})
+}
+
+func TestPassiveSchedule(t *testing.T) {
+	for _, c := range []struct {
+		schedule algorithms.Learner
+		want     []int64 // environment steps at which skills are measured, up to 300
+	}{
+		{algorithms.Learner{Steps: 20, Every: 100}, []int64{0, 100, 200, 300}},
+		{algorithms.Learner{Steps: 20, Every: 100, Early: 30}, []int64{0, 40, 60, 100, 200, 300}},
+		{algorithms.Learner{Steps: 20, Every: 100, Early: 500}, []int64{0, 100, 200, 300}},
+		{algorithms.Learner{Steps: 30, Every: 70}, []int64{0, 90, 150, 210, 300}},
+		{algorithms.Learner{Steps: 60, Every: 7}, []int64{0, 60, 120, 180, 240, 300}},
+		{algorithms.Learner{Steps: 100, Every: 1000}, []int64{0}},
+	} {
+		var got []int64
+		for after := int64(0); after <= 300; after += c.schedule.Steps {
+			if c.schedule.Due(after / c.schedule.Steps) {
+				got = append(got, after)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%d, %d, %d: measured at %v, want %v", c.schedule.Steps, c.schedule.Every,
+				c.schedule.Early, got, c.want)
+		}
+	}
+}
+
+// The passive repertoire changes only when skills are measured. Replaying a cell's policy from one
+// of the initial states of its evaluation reproduces the cell's fitness and descriptor.
+func TestPassiveRepertoire(t *testing.T) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
+		s := startSearch(t, p, diaynReward, small()) // 6 steps per iteration, measured every 18
+		repertoire := func() map[string]npz.Array {
+			return must.Get(s.Repertoire(true))
+		}
+		changed := 0
+		for i := range int64(14) {
+			before := repertoire()
+			o := steps(t, s, 1)[0]
+			after := repertoire()
+			measured, differ := i <= 2 || i%3 == 0, len(xlatest.Differ(before, after)) > 0
+			if (o.Fitnesses != nil) != measured || differ && !measured {
+				t.Errorf("iteration %d changes the repertoire: %v", i, differ)
+			}
+			if !measured {
+				continue
+			}
+			if !slices.Equal(o.Fitnesses, floatsOf(t, after, "fitnesses")) {
+				t.Errorf("iteration %d: fitnesses %v", i, o.Fitnesses)
+			}
+			for cell, f := range floatsOf(t, before, "fitnesses") {
+				if o.Fitnesses[cell] < f {
+					t.Errorf("iteration %d: cell %d fell from %g to %g", i, cell, f, o.Fitnesses[cell])
+				}
+			}
+			if differ {
+				changed++
+			}
+		}
+		if changed < 3 {
+			t.Errorf("the repertoire changed %d times: the test is vacuous", changed)
+		}
+
+		// Measuring the current skills changes nothing and is repeatable.
+		held := memory(t, s)
+		_, first, err := s.Evaluate()
+		must.Do(err)
+		_, again, err := s.Evaluate()
+		if err != nil || !slices.Equal(first.Fitnesses, again.Fitnesses) || !slices.Equal(first.Descriptors,
+			again.Descriptors) || len(first.Fitnesses) != 6 {
+			t.Errorf("%+v and then %+v, %v", first, again, err)
+		}
+		if names := xlatest.Differ(held, memory(t, s)); len(names) > 0 {
+			t.Errorf("an evaluation changes %v", names)
+		}
+		if len(first.Records[0]) != 6*8*2 {
+			t.Errorf("%d numbers of positions", len(first.Records[0]))
+		}
+		for i, f := range first.Fitnesses { // the positions agree with the fitness and the descriptor
+			path := first.Records[0][i*16 : (i+1)*16]
+			last := 7
+			// an episode's descriptor is the one before its last step
+			for last > 0 && float64(path[2*last]) > short.Edge {
+				last--
+			}
+			if math.IsNaN(float64(f)) || f >= 0 || last == 7 && !slices.Equal(path[14:],
+				first.Descriptors[2*i:2*i+2]) {
+				t.Errorf("episode %d: fitness %g, descriptor %v, path %v", i, f, first.Descriptors[2*i:2*i+2], path)
+			}
+		}
+
+		mlp := s.it.policy(s.config.SAC.Hidden)
+		evaluator, err := scoring.NewEvaluator(p,
+			scoring.Task{Env: short, Policy: mlp, Length: 8}, scoring.Plan{Policies: 1, Episodes: 6})
+		must.Do(err)
+		defer evaluator.Free()
+		last := repertoire()
+		genotypes, fitnesses, descriptors := floatsOf(t, last, "genotypes"),
+			floatsOf(t, last, "fitnesses"), floatsOf(t, last, "descriptors")
+		filled := 0
+		for cell, want := range fitnesses {
+			if math.IsInf(float64(want), -1) {
+				continue
+			}
+			filled++
+			row := genotypes[cell*mlp.Params() : (cell+1)*mlp.Params()]
+			value := p.Replicated(func() *tensors.Tensor {
+				return xlatest.Tensor(slices.Clone(row), 1, len(row))
+			})
+			found, err := evaluator.Evaluate(value, s.config.Seed, nil)
+			value.Free()
+			f, d := found.Fitnesses, found.Descriptors
+			must.Do(err)
+			near := func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-4 }
+			same := func(i int) bool {
+				return near(f[i], want) && near(d[2*i], descriptors[2*cell]) && near(d[2*i+1], descriptors[2*cell+1])
+			}
+			if !slices.ContainsFunc([]int{0, 1, 2, 3, 4, 5}, same) {
+				t.Errorf("cell %d has fitness %g and descriptor %v; its policy has %v and %v", cell, want,
+					descriptors[2*cell:2*cell+2], f, d)
+			}
+		}
+		if filled < 4 {
+			t.Errorf("%d cells are filled: the test is vacuous", filled)
+		}
+	})
 }

@@ -10,15 +10,11 @@ import (
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
-
-// array returns an array of a golden file as a tensor.
-func array(f golden.File, name string) *tensors.Tensor {
-	return xlatest.Tensor(f.Float32s(name), f.Shape(name)...)
-}
 
 // published is 06_diayn.npz or 07_dads.npz: results of QDax for given networks and transitions.
 type published struct {
@@ -36,7 +32,7 @@ func (f published) transitions() []*tensors.Tensor {
 	var inputs []*tensors.Tensor
 	for _, name := range []string{"obs", "next_obs", "state_desc", "next_state_desc", "dones",
 		"rewards"} {
-		inputs = append(inputs, array(f.File, "data."+name))
+		inputs = append(inputs, xlatest.Stored(f.File, "data."+name))
 	}
 	return inputs
 }
@@ -56,12 +52,10 @@ func (f published) transitionsOf(in []*Node, rows int, full bool) (b Batch, task
 }
 
 // compare compares outputs with arrays whose names have a prefix.
-func (f published) compare(t *testing.T, out []*tensors.Tensor, prefix string, names []string,
-	tolerance float64) {
+func (f published) compare(t *testing.T, out []*tensors.Tensor, prefix string, names []string, tolerance float64) {
 	t.Helper()
 	for i, name := range names {
-		xlatest.Close(t, prefix+name, xlatest.Flat[float32](t, out[i]), f.Float32s(prefix+name),
-			tolerance)
+		xlatest.Close(t, prefix+name, xlatest.Flat[float32](t, out[i]), f.Float32s(prefix+name), tolerance)
 	}
 }
 
@@ -100,18 +94,10 @@ func rowOf(d Diversity) *Node {
 
 // diayn returns the algorithm of a set of networks in 06_diayn.npz, and its task.
 func (f published) diayn(prefix string) (DIAYN, Problem) {
-	units := f.hidden(prefix + "discriminator.mlp.linear_%d.b")
+	units := f.Layers(prefix + "discriminator.mlp.linear_%d.b")
 	return DIAYN{LearningRate: f.Number("const.learning_rate"),
 			Hidden: units[:len(units)-1]},
 		taskOf(f.skills, f.Shape(prefix + "discriminator.mlp.linear_0.w")[0])
-}
-
-// hidden returns the sizes of the layers whose biases have a name.
-func (f published) hidden(bias string) (units []int) {
-	for layer := 0; f.Has(fmt.Sprintf(bias, layer)); layer++ {
-		units = append(units, f.Shape(fmt.Sprintf(bias, layer))[0])
-	}
-	return units
 }
 
 func TestGoldenDIAYN(t *testing.T) {
@@ -126,9 +112,8 @@ func TestGoldenDIAYN(t *testing.T) {
 				_, learnt := m.Learn(b)
 				combined := PlusReward{f.Number("const.diversity_reward_scale")}.Reward(task, reward, nil)
 				return []*Node{m.Discriminator.Params.Apply(b.Now), reward, learnt, Gradient(loss, in[0])[0], combined}
-			}, append([]*tensors.Tensor{array(f.File, prefix+"discriminator.flat")}, f.transitions()...)...)
-			f.compare(t, out, prefix, []string{"logits", "reward", "loss", "grad.flat", "reward_combined"},
-				1e-5)
+			}, append([]*tensors.Tensor{xlatest.Stored(f.File, prefix+"discriminator.flat")}, f.transitions()...)...)
+			f.compare(t, out, prefix, []string{"logits", "reward", "loss", "grad.flat", "reward_combined"}, 1e-5)
 		})
 	}
 }
@@ -137,7 +122,7 @@ func TestGoldenDIAYN(t *testing.T) {
 func (f published) dads(prefix string) (DADS, Problem) {
 	leaf := prefix + "dynamics.dynamics_network."
 	return DADS{LearningRate: f.Number("const.learning_rate"),
-		Components: int(f.Number("const.num_components")), Hidden: f.hidden(leaf + "mlp.linear_%d.b"),
+		Components: int(f.Number("const.num_components")), Hidden: f.Layers(leaf + "mlp.linear_%d.b"),
 	}, taskOf(f.skills, f.Shape("data.state_desc")[1])
 }
 
@@ -145,7 +130,7 @@ func (f published) dads(prefix string) (DADS, Problem) {
 func (f published) normaliser() []*tensors.Tensor {
 	last := f.statistics() - 1
 	return []*tensors.Tensor{
-		array(f.File, fmt.Sprint("stats.mean_", last)), array(f.File, fmt.Sprint("stats.var_", last)),
+		xlatest.Stored(f.File, fmt.Sprint("stats.mean_", last)), xlatest.Stored(f.File, fmt.Sprint("stats.var_", last)),
 		tensors.FromScalar(f.Float32s(fmt.Sprint("stats.count_", last))[0]),
 	}
 }
@@ -176,7 +161,7 @@ func TestGoldenDADS(t *testing.T) {
 			_, learnt := m.Learn(b)
 			combined := PlusReward{f.Number("const.diversity_reward_scale")}.Reward(task, reward, nil)
 			return []*Node{change, own, all, reward, combined, learnt, Gradient(loss, in[0])[0]}
-		}, append(append([]*tensors.Tensor{array(f.File, prefix+"dynamics.flat")}, f.normaliser()...),
+		}, append(append([]*tensors.Tensor{xlatest.Stored(f.File, prefix+"dynamics.flat")}, f.normaliser()...),
 			f.transitions()...)...)
 		f.compare(t, out, prefix, []string{"target", "log_prob", "log_prob_all", "reward",
 			"reward_combined", "loss", "grad.flat"}, 2e-5)
@@ -190,10 +175,10 @@ func TestGoldenObserve(t *testing.T) {
 	dads, of := f.dads("paper.")
 	batches := f.statistics()
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		inputs := []*tensors.Tensor{array(f.File, "stats.x")}
+		inputs := []*tensors.Tensor{xlatest.Stored(f.File, "stats.x")}
 		for k := range batches {
-			inputs = append(inputs, array(f.File, fmt.Sprint("stats.target_", k)),
-				array(f.File, fmt.Sprint("stats.done_", k)))
+			inputs = append(inputs, xlatest.Stored(f.File, fmt.Sprint("stats.target_", k)),
+				xlatest.Stored(f.File, fmt.Sprint("stats.done_", k)))
 		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			x := Batch{Now: ZerosLike(in[0]), Next: in[0]}
@@ -226,7 +211,7 @@ func TestGoldenDistinction(t *testing.T) {
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{distinction(in[0], in[1])} },
-			array(f.File, "clip50.log_prob_all"), xlatest.Tensor(hot, shape...))
+			xlatest.Stored(f.File, "clip50.log_prob_all"), xlatest.Tensor(hot, shape...))
 		f.compare(t, out, "clip50.", []string{"reward"}, 1e-5)
 	})
 }
@@ -241,7 +226,7 @@ func TestGoldenSMERL(t *testing.T) {
 			always := SMERL{Target: negativeInfinity, Scale: smerl.Scale}
 			return []*Node{smerl.Reward(in[0], in[1], in[2]), always.Reward(in[0], in[1], in[2]),
 				PlusReward{smerl.Scale}.Reward(in[0], in[1], nil)}
-		}, array(f, "rewards"), array(f, "diversity"), array(f, "returns"))
+		}, xlatest.Stored(f, "rewards"), xlatest.Stored(f, "diversity"), xlatest.Stored(f, "returns"))
 		xlatest.Close(t, "combined", xlatest.Flat[float32](t, out[0]), f.Float32s("combined"), 1e-5)
 		variant := f.Float32s("combined_reward_variant")
 		xlatest.Close(t, "combined_reward_variant", xlatest.Flat[float32](t, out[1]), variant, 1e-5)
@@ -253,4 +238,107 @@ func TestGoldenSMERL(t *testing.T) {
 		}
 		xlatest.Close(t, "combined_reward_variant by PlusReward", plus, variant, 1e-5)
 	})
+}
+
+// rowsOf returns the given rows of the transitions and their skills.
+func (f published) rowsOf(in []*Node, index *Node, full bool) Batch {
+	at := func(x *Node) *Node { return Gather(x, InsertAxes(index, -1)) }
+	obs, nextObs, now, next, done, reward, action, truncation := at(in[0]), at(in[1]), at(in[2]),
+		at(in[3]), at(in[4]), at(in[5]), at(in[6]), at(in[7])
+	width := obs.Shape().Dimensions[1] - f.skills
+	b := Batch{Transitions: replay.Transitions{Obs: obs, NextObs: nextObs, Action: action, Reward: reward, Done: done,
+		Truncation: truncation}, Skill: Slice(obs, AxisRange(), AxisRange(width)), Now: now, Next: next}
+	if full {
+		b.Now, b.Next = Slice(obs, AxisRange(), AxisRange(0, width)),
+			Slice(nextObs, AxisRange(), AxisRange(0, width))
+	}
+	return b
+}
+
+// sac returns the algorithm of the golden networks.
+func (f published) sac(prefix string) sac.SAC {
+	config := sac.Config{
+		LearningRate: f.Number("const.learning_rate"), Discount: f.Number("const.discount"),
+		Tau:           f.Number("const.tau"),
+		RewardScaling: f.Number("const.reward_scaling"), AlphaInit: f.Number("const.alpha_init"),
+		FixAlpha: true, BatchSize: f.Shape(prefix + "update.idx")[1],
+	}
+	units := f.Layers(prefix + "policy.mlp.linear_%d.b")
+	config.Hidden = units[:len(units)-1]
+	return sac.New(config, f.Shape("data.obs")[1], f.Shape("data.actions")[1])
+}
+
+// updates compares successive updates of +REWARD with the arrays of a prefix. name names the network
+// of the diversity reward. more returns its initial state other than that.
+func (f published) updates(t *testing.T, prefix, name string, diversity Diversity, task Problem,
+	full bool, more func() []*tensors.Tensor) {
+	stored := f.Shape(prefix + "update.idx")[0]
+	algorithm := f.sac(prefix)
+	it := iteration{sac: algorithm,
+		method: method{task, diversity, PlusReward{f.Number("const.diversity_reward_scale")}}}
+	rows := func(name string, mlp nn.MLP) *tensors.Tensor {
+		data := f.Float32s(prefix + name)
+		return xlatest.Tensor(data, len(data)/mlp.Params(), mlp.Params())
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		steps := xlatest.Few(p, stored)
+		inputs := []*tensors.Tensor{
+			rows("policy.flat", algorithm.Actor), rows("critic.flat", algorithm.Critic),
+			rows("target_critic.flat", algorithm.Critic),
+			xlatest.Stored(f.File, prefix+name+".flat"), xlatest.Tensor(f.Int32s(prefix+"update.idx"),
+				f.Shape(prefix+"update.idx")...),
+			xlatest.Stored(f.File, prefix+"update.eps_critic"), xlatest.Stored(f.File, prefix+"update.eps_policy"),
+		}
+		own := len(inputs)
+		inputs = append(append(inputs, f.transitions()...), xlatest.Stored(f.File, "data.actions"),
+			xlatest.Stored(f.File, "data.truncations"))
+		data := len(inputs)
+		inputs = append(inputs, more()...)
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			alpha := Log(Const(in[0].Graph(), float32(algorithm.AlphaInit)))
+			l := learning{algorithm.StateOf(in[0], in[1], in[2], alpha),
+				withRow(diversity, task, InsertAxes(in[3], 0))}
+			if dads, ok := l.Diversity.(DADS); ok {
+				dads.Changes = xla.Unflatten(dads.Changes, in[data:])
+				l.Diversity = dads
+			}
+			var results []*Node
+			for k := range steps {
+				step := func(x *Node) *Node {
+					return Reshape(Slice(x, AxisRange(k, k+1)), x.Shape().Dimensions[1:]...)
+				}
+				var means metrics
+				l, means = it.learn(l, f.rowsOf(in[own:data], step(in[4]), full), nil,
+					sac.Noise{Critic: step(in[5]), Actor: step(in[6])})
+				results = append(results, l.Learner.Actor.Params.Join(),
+					nn.JoinNetworks(l.Learner.Critic.Params), nn.JoinNetworks(l.Learner.Critic.Target),
+					rowOf(l.Diversity), means.Actor, means.Critic, means.Diversity)
+			}
+			return results
+		}, inputs...)
+		names := []string{"policy", "critic", "target_critic", name, "actor_loss", "critic_loss", name + "_loss"}
+		for i, value := range out {
+			k, array := i/len(names), prefix+"update."+names[i%len(names)]
+			want := f.Float32s(array)
+			want = want[k*len(want)/stored : (k+1)*len(want)/stored]
+			xlatest.Close(t, fmt.Sprintf("%s after %d", array, k+1), xlatest.Flat[float32](t, value), want, 5e-5)
+		}
+	})
+}
+
+func TestGoldenUpdatesOfDIAYN(t *testing.T) {
+	f := readPublished(t, "06_diayn.npz")
+	none := func() []*tensors.Tensor { return nil }
+	for _, prefix := range []string{"desc.", "full."} {
+		diayn, task := f.diayn(prefix)
+		t.Run(prefix, func(t *testing.T) {
+			f.updates(t, prefix, "discriminator", diayn, task, prefix == "full.", none)
+		})
+	}
+}
+
+func TestGoldenUpdatesOfDADS(t *testing.T) {
+	f := readPublished(t, "07_dads.npz")
+	dads, task := f.dads("paper.")
+	f.updates(t, "paper.", "dynamics", dads, task, false, f.normaliser)
 }

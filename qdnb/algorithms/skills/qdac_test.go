@@ -48,7 +48,6 @@ func qdacNumbers(f golden.File) (sac.Config, QDAC) {
 func TestGoldenQDAC(t *testing.T) {
 	f := golden.Read(t, "17_qdac.npz")
 	config, qdac := qdacNumbers(f)
-	const steps = 3
 	it := newIteration(methodOf(three{}, 1, qdac, TaskOnly{}), config)
 	nets := []string{"actor", "critic", "target_critic", "features", "target_features", "multiplier"}
 	columns := []string{"obs", "next_obs", "desc_prime", "actions", "rewards", "dones", "truncations",
@@ -56,13 +55,14 @@ func TestGoldenQDAC(t *testing.T) {
 	losses := []string{"actor", "critic", "features", "log_alpha"}
 	gradients := []string{"actor", "critic", "features", "multiplier"}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		steps := xlatest.Few(p, 3)
 		var inputs []*tensors.Tensor
 		for _, name := range nets {
-			inputs = append(inputs, array(f, name))
+			inputs = append(inputs, xlatest.Stored(f, name))
 		}
 		for i := range steps {
 			for _, name := range columns {
-				inputs = append(inputs, array(f, fmt.Sprint(name, "_", i+1)))
+				inputs = append(inputs, xlatest.Stored(f, fmt.Sprint(name, "_", i+1)))
 			}
 		}
 		out := xlatest.Run(t, p, func(in []*Node) (out []*Node) {
@@ -132,7 +132,7 @@ func TestQDACReachesSkills(t *testing.T) {
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		s := startSearch(t, p, methodOf(endless, 16, qdac, TaskOnly{}), config)
 		first := distanceToSkills(t, s)
-		steps(t, s, 101)
+		steps(t, s, 71)
 		if last := distanceToSkills(t, s); !(last < first/2) {
 			t.Errorf("the mean distance from the desired position changed from %g to %g", first, last)
 		}

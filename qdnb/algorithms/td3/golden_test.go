@@ -1,7 +1,6 @@
 package td3
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -20,20 +19,11 @@ import (
 // published is 04_td3_pga.npz: QDax's results for given networks, transitions and noise.
 type published struct {
 	golden.File
-	t   *testing.T
 	td3 TD3
 }
 
 func readPublished(t *testing.T) published {
 	f := golden.Read(t, "04_td3_pga.npz")
-	var hidden []int
-	for layer := 0; f.Has(fmt.Sprintf("critic.MLP_0.hidden_%d.bias", layer+1)); layer++ {
-		hidden = append(hidden, f.Shape(fmt.Sprintf("critic.MLP_0.hidden_%d.bias", layer))[0])
-	}
-	var actor []int
-	for layer := 0; f.Has(fmt.Sprintf("actor.Dense_%d.bias", layer+1)); layer++ {
-		actor = append(actor, f.Shape(fmt.Sprintf("actor.Dense_%d.bias", layer))[0])
-	}
 	config := Config{
 		CriticLearningRate: f.Number("const.critic_learning_rate"),
 		GreedyLearningRate: f.Number("const.actor_learning_rate"),
@@ -42,25 +32,16 @@ func readPublished(t *testing.T) published {
 		PolicyNoise:        f.Number("const.policy_noise"), Discount: f.Number("const.discount"),
 		RewardScaling: f.Number("const.reward_scaling"), SoftTauUpdate: f.Number("const.soft_tau_update"),
 		PolicyDelay: int(f.Number("const.policy_delay")), TransitionsBatchSize: f.Shape("one.idx")[0],
-		CriticHidden:     hidden,
+		CriticHidden:     f.Hidden("critic.MLP_0.hidden_%d.bias"),
 		ReplayBufferSize: 1, NumCriticTrainingSteps: 1, NumPGTrainingSteps: 1,
 	}
 	must.Do(limits.Of(config))
-	return published{f, t, New(config, nn.NewPolicy(f.Shape("data.obs")[1], actor,
-		f.Shape("data.actions")[1]))}
+	return published{f, New(config, nn.NewPolicy(f.Shape("data.obs")[1], f.Hidden("actor.Dense_%d.bias"), f.Shape("data.actions")[1]))}
 }
 
 // batch returns the transitions in the given rows of the data, joined to rows of the layout.
 func (f published) batch(rows []int32) *tensors.Tensor {
-	names := []string{"obs", "next_obs", "actions", "rewards", "dones", "truncations"}
-	var joined []float32
-	for _, row := range rows {
-		for _, name := range names {
-			data := f.Float32s("data." + name)
-			width := len(data) / f.Shape("data.rewards")[0]
-			joined = append(joined, data[int(row)*width:(int(row)+1)*width]...)
-		}
-	}
+	joined := f.Joined(rows, "data.obs", "data.next_obs", "data.actions", "data.rewards", "data.dones", "data.truncations")
 	return xlatest.Tensor(joined, len(rows), f.td3.Layout().Width())
 }
 
@@ -72,10 +53,6 @@ func (f published) rows(name string, mlp nn.MLP) *tensors.Tensor {
 
 func (f published) critics(name string) *tensors.Tensor { return f.rows(name, f.td3.Critic) }
 func (f published) actor(name string) *tensors.Tensor   { return f.rows(name, f.td3.Actor) }
-
-func (f published) noise(name string) *tensors.Tensor {
-	return xlatest.Tensor(f.Float32s(name), f.Shape(name)...)
-}
 
 // start returns the initial learner of the data.
 func (f published) start(critic, targetCritic, actor, targetActor *Node) TrainingState {
@@ -100,45 +77,28 @@ func stepped(t *testing.T, what string, got, want, gradient []float32) {
 	xlatest.Close(t, what, got, want, 2e-6)
 }
 
-func TestGoldenLosses(t *testing.T) {
+// The losses, their gradients, and a step.
+func TestGoldenStep(t *testing.T) {
 	f := readPublished(t)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			batch := f.td3.Layout().Split(in[4])
 			critic := f.td3.criticLoss(in[0], in[1], in[3], batch, in[5])
 			policy := f.td3.policyLoss(in[2], in[0], batch)
-			return []*Node{critic, Gradient(critic, in[0])[0], policy, Gradient(policy, in[2])[0]}
-		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"),
-			f.actor("target_actor.flat"),
-			f.batch(f.Int32s("one.idx")), f.noise("one.eps"))
-		for i, name := range []string{"one.critic_loss", "one.critic_grad.flat", "one.policy_loss",
-			"one.policy_grad.flat"} {
-			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name),
-				[]float64{1e-5, 1e-5, 1e-5, 1e-6}[i])
-		}
-	})
-}
-
-func TestGoldenUpdate(t *testing.T) {
-	f := readPublished(t)
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			ts, critic, actor := f.td3.step(f.start(in[0], in[1], in[2], in[3]), f.td3.Layout().Split(in[4]),
-				in[5])
-			return append(ts.rows(), critic, actor, ts.Step)
-		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"),
-			f.actor("target_actor.flat"),
-			f.batch(f.Int32s("one.idx")), f.noise("one.eps"))
-		for i, name := range []string{"critic", "target_critic", "actor", "target_actor"} {
-			gradient := f.Float32s([]string{"one.critic_grad.flat", "one.policy_grad.flat"}[i/2])
-			stepped(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s("one.new_"+name+".flat"), gradient)
-		}
-		xlatest.Close(t, "critic loss", xlatest.Flat[float32](t, out[4]), f.Float32s("one.critic_loss"),
-			1e-5)
-		xlatest.Close(t, "actor loss", xlatest.Flat[float32](t, out[5]), f.Float32s("one.policy_loss"),
-			1e-5)
+			ts, criticLoss, actorLoss := f.td3.step(f.start(in[0], in[1], in[2], in[3]), batch, in[5])
+			return append([]*Node{critic, Gradient(critic, in[0])[0], policy, Gradient(policy, in[2])[0], criticLoss, actorLoss,
+				ts.Step}, ts.rows()...)
+		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"), f.actor("target_actor.flat"),
+			f.batch(f.Int32s("one.idx")), xlatest.Stored(f.File, "one.eps"))
+		xlatest.Matches(t, f.File, out, 1e-5, "one.critic_loss", "one.critic_grad.flat", "one.policy_loss")
+		xlatest.Matches(t, f.File, out[3:], 1e-6, "one.policy_grad.flat")
+		xlatest.Matches(t, f.File, out[4:], 1e-5, "one.critic_loss", "one.policy_loss")
 		if step := xlatest.Flat[int32](t, out[6])[0]; step != 1 {
 			t.Errorf("the step after the first is %d", step)
+		}
+		for i, name := range []string{"critic", "target_critic", "actor", "target_actor"} {
+			gradient := f.Float32s([]string{"one.critic_grad.flat", "one.policy_grad.flat"}[i/2])
+			stepped(t, name, xlatest.Flat[float32](t, out[7+i]), f.Float32s("one.new_"+name+".flat"), gradient)
 		}
 	})
 }
@@ -174,8 +134,7 @@ func TestGoldenChain(t *testing.T) {
 			})
 			return end.After
 		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"),
-			f.actor("target_actor.flat"),
-			f.batch(f.Int32s("chain.idx")), f.noise("chain.eps"))
+			f.actor("target_actor.flat"), f.batch(f.Int32s("chain.idx")), xlatest.Stored(f.File, "chain.eps"))
 		for i, name := range []string{"critic", "target_critic", "actor", "target_actor"} {
 			xlatest.Close(t, name+" after each step", xlatest.Flat[float32](t, out[i]),
 				f.Float32s("chain."+name), 1e-5)

@@ -1,13 +1,16 @@
 package td3
 
 import (
+	"math"
 	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
@@ -48,8 +51,7 @@ func TestLearnsABandit(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			key := random.KeyOf(in[0])
 			buffer := bandit(td3, key.FoldIn(0), 1000)
-			first := td3.Actor.Init(key.FoldIn(1).FoldInEach(Iota(key.Hi.Graph(),
-				shapes.Make(dtypes.Int32, 2), 0)))
+			first := td3.Actor.Init(key.FoldIn(1).FoldInEach(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 2), 0)))
 			ts := td3.Start(Slice(first, AxisRange(0, 1)), key.FoldIn(2))
 			ts, critic, actor := td3.Train(ts, buffer, key.FoldIn(3), 800)
 			child := td3.Vary(Slice(first, AxisRange(1, 2)), ts.Critic.Params[0],
@@ -119,8 +121,7 @@ func TestLaws(t *testing.T) {
 		}, xlatest.Tensor(random.SeedWords(2), 2))
 		flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
 		if flat(0)[0] != flat(1)[0] || flat(0)[0] == 0 {
-			t.Errorf("the loss of terminal steps is %v, and %v with other next observations", flat(0),
-				flat(1))
+			t.Errorf("the loss of terminal steps is %v, and %v with other next observations", flat(0), flat(1))
 		}
 		if flat(2)[0] != 0 {
 			t.Errorf("the loss of truncated steps is %v", flat(2))
@@ -137,4 +138,126 @@ func TestLaws(t *testing.T) {
 		xlatest.Close(t, "the critics' step", flat(14), []float32{3e-3}, 1e-6)
 		xlatest.Close(t, "the actor's step", flat(15), []float32{2e-3}, 1e-6)
 	})
+}
+
+// first returns a learner and an actor from a key.
+func (t TD3) first(key random.Key) TrainingState {
+	return t.Start(t.Actor.Init(key.FoldIn(1).FoldInEach(Const(key.Hi.Graph(), []int32{0}))), key.FoldIn(2))
+}
+
+// Training equals successive updates with drawn batches.
+func TestTrainIsUpdates(t *testing.T) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
+		td3 := tiny()
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			key := random.KeyOf(in[0])
+			buffer, start := bandit(td3, key.FoldIn(0), 100), td3.first(key)
+			once, loss, _ := td3.Train(start, buffer, key, 3)
+			by, mean := start, ZerosLike(loss)
+			for step := range 3 {
+				draw := key.FoldIn(step)
+				batch := td3.Layout().Split(buffer.Sample(draw.FoldIn(streamBatch), td3.TransitionsBatchSize))
+				var each *Node
+				by, each, _ = td3.step(by, batch, draw.FoldIn(streamNoise).Normal(td3.TransitionsBatchSize, 1))
+				mean = Add(mean, DivScalar(each, 3.0))
+			}
+			number := func(x *Node) *Node { return ConvertDType(x, dtypes.Float32) } // also of steps
+			return xla.Map(append(append(xla.Flatten(once), loss), append(xla.Flatten(by), mean)...), number)
+		}, xlatest.Tensor(random.SeedWords(1), 2))
+		for i, n := 0, len(out)/2; i < n; i++ {
+			xlatest.Close(t, "a tensor of the learner", xlatest.Flat[float32](t, out[i]), xlatest.Flat[float32](t, out[n+i]), 1e-5)
+		}
+	})
+}
+
+// NaN appears in the losses, even if units turn it into 0.
+func TestLossesShowNaN(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		td3 := tiny()
+		swallow := func(x *Node) *Node { return Where(GreaterThan(x, ZerosLike(x)), x, ZerosLike(x)) }
+		td3.Actor.Hidden, td3.Critic.Hidden = swallow, swallow
+		scalar := shapes.Make(dtypes.Float32)
+		program, err := xlatest.Compile(p, "nan", []shapes.Shape{scalar, scalar, scalar}, func(in []*Node) []*Node {
+			key := random.NewKey(in[0].Graph(), 1)
+			buffer, ts := bandit(td3, key.FoldIn(0), 32), td3.first(key)
+			poison := func(x, with *Node, column int) *Node { // [n, width]
+				return Add(x, Where(Equal(Iota(x.Graph(), x.Shape(), 1), ConstAs(x, column)), with, ZerosLike(x)))
+			}
+			buffer.Rows = poison(buffer.Rows, in[0], td3.Layout().Width()-3) // a reward
+			actor, critic := ts.Actor.Params.Kernel, ts.Critic.Params[0].Kernel
+			actor[0], critic[0] = poison(actor[0], in[1], 2), poison(critic[0], in[2], 2)
+			_, criticLoss, actorLoss := td3.Train(ts, buffer, key, 2)
+			return []*Node{criticLoss, actorLoss}
+		})
+		must.Do(err)
+		defer program.Free()
+		for at, what := range []string{"reward", "weight of the actor", "weight of the critics",
+			"nothing"} {
+			var in []xla.Sharded
+			for i := range 3 {
+				x := float32(0)
+				if i == at {
+					x = float32(math.NaN())
+				}
+				in = append(in, xla.Sharded{tensors.FromScalar(x)})
+			}
+			out := must.Get(program.Run(in...))
+			critic, actor := xlatest.Flat[float32](t, out[0][0])[0], xlatest.Flat[float32](t, out[1][0])[0]
+			if shows := critic != critic || actor != actor; shows != (at < 3) {
+				t.Errorf("%s is NaN: losses %v and %v", what, critic, actor)
+			}
+		}
+	})
+}
+
+// The architecture of the critics is a field: other activations, no hidden layer.
+func TestFormsOfCritics(t *testing.T) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
+		for name, mlp := range map[string]nn.MLP{
+			"tanh":      {Sizes: []int{3, 8, 8, 1}, Hidden: Tanh},
+			"no layers": {Sizes: []int{3, 1}, Output: Tanh},
+		} {
+			td3 := tiny()
+			td3.Critic = mlp
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				key := random.KeyOf(in[0])
+				buffer, ts := bandit(td3, key.FoldIn(0), 100), td3.first(key)
+				batch := replay.Transitions{Obs: xla.Rows(td3.Layout().Split(buffer.Rows).Obs,
+					Const(key.Hi.Graph(), int32(0)), td3.TransitionsBatchSize)}
+				// One step of the variation, which splits the critic's first layer, compared with the loss as
+				// written.
+				adam := nn.NewAdam(td3.PolicyLearningRate)
+				actor, critic := ts.Actor.Params.Join(), ts.Critic.Params
+				loss := td3.policyLoss(actor, nn.JoinNetworks(critic), batch)
+				want, _ := adam.Update(actor, Gradient(loss, actor)[0], adam.Start(actor))
+				return []*Node{td3.Vary(actor, critic[0], batch.Obs, noWorker(key), 1), want}
+			}, xlatest.Tensor(random.SeedWords(1), 2))
+			xlatest.Close(t, name+": a varied actor", xlatest.Flat[float32](t, out[0]),
+				xlatest.Flat[float32](t, out[1]), 1e-5)
+		}
+	})
+}
+
+// rows returns the networks of a learner as rows: critics, their targets, the actor and its target.
+func (ts TrainingState) rows() []*Node {
+	return []*Node{nn.JoinNetworks(ts.Critic.Params), nn.JoinNetworks(ts.Critic.Target), ts.Actor.Params.Join(),
+		ts.Actor.Target.Join()}
+}
+
+// criticLoss is the loss of the critics [2, C].
+func (t TD3) criticLoss(critic, targetCritic, targetActor *Node, batch replay.Transitions, noise *Node) *Node {
+	target := t.target(t.Critic.Networks(targetCritic), t.Actor.Network(targetActor, 0), batch, noise)
+	return Twin(t.Critic.Networks(critic)).Loss(target, batch)
+}
+
+// policyLoss is the loss of an actor [1, N] by the first critic.
+func (t TD3) policyLoss(actor, critic *Node, batch replay.Transitions) *Node {
+	return policyLoss(t.Actor.Network(actor, 0), t.Critic.Network(critic, 0), batch.Obs)
+}
+
+// step is one step of [TD3.Train] on a batch, with standard normal noise [B, actions].
+func (t TD3) step(ts TrainingState, batch replay.Transitions, noise *Node) (after TrainingState, critic, actor *Node) {
+	after, sums := t.update(ts, none(noise.Graph()), batch, noise)
+	critic, actor = sums.mean(after)
+	return after, critic, actor
 }

@@ -1,0 +1,373 @@
+package repertoire
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/random"
+)
+
+// 01_repertoire_cvt.npz: batches that QDax inserted one after the other, starting with an empty
+// repertoire.
+func TestGoldenRepertoire(t *testing.T) {
+	data := golden.Read(t, "01_repertoire_cvt.npz")
+	dims := data.Shape("centroids")[1]
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		now := emptyContents(data.Float32s("centroids"), dims)
+		for k := 0; data.Has(fmt.Sprint("in_ids_", k)); k++ {
+			array := func(name string) []float32 { return data.Float32s(fmt.Sprintf("%s_%d", name, k)) }
+			what := fmt.Sprintf("batch %d", k)
+			want := contents{dims, now.centroids, array("fitnesses"), array("descriptors"), array("ids")}
+			got, cells := now.insertOn(t, p, candidates{array("in_fitnesses"), array("in_descriptors"),
+				array("in_ids")})
+			if stored := data.Int32s(fmt.Sprint("cells_", k)); !slices.Equal(cells, stored) {
+				t.Errorf("%s: cells %v, want %v", what, cells, stored)
+			}
+			ambiguous := data.Int32s(fmt.Sprint("ambiguous_", k))
+			same(t, what, got, want, ambiguous)
+
+			s := (&runs.Repertoire{Fitnesses: got.fitnesses, Offset: data.Number("const.qd_offset")}).Stats()
+			metrics := data.Float64s(fmt.Sprint("metrics_", k)) // QDax sums in float32
+			for i, value := range []float64{s.MaxFitness, s.Coverage, s.QDScore} {
+				if math.Abs(value-metrics[i]) > 1e-5*max(1, math.Abs(metrics[i])) {
+					t.Errorf("%s: %s is %v, want %v", what, []string{"max fitness", "coverage", "QD score"}[i],
+						value, metrics[i])
+				}
+			}
+			// so that the order of equals, which depends on the backend there, does not affect later batches
+			now = want
+		}
+	})
+}
+
+// The nan_ arrays hold a batch with NaN fitnesses under the published rule: a NaN fitness keeps its
+// whole batch out of its cell. Our rule ignores such a candidate; the others enter as if it were
+// absent.
+func TestGoldenNaN(t *testing.T) {
+	data := golden.Read(t, "01_repertoire_cvt.npz")
+	dims := data.Shape("centroids")[1]
+	batch := candidates{fitnesses: data.Float32s("nan_in_fitnesses"),
+		descriptors: data.Float32s("nan_in_descriptors")}
+	for i := range batch.fitnesses {
+		batch.identities = append(batch.identities, float32(i+1))
+	}
+	empty := emptyContents(data.Float32s("centroids"), dims)
+
+	published := empty.insert(batch, true)
+	if want := data.Float32s("nan_fitnesses"); !slices.Equal(published.fitnesses, want) {
+		t.Errorf("the published rule gives fitnesses %v, stored are %v", published.fitnesses, want)
+	}
+	if want := data.Float32s("nan_ids"); !slices.Equal(published.identities, want) {
+		t.Errorf("the published rule gives occupants %v, stored are %v", published.identities, want)
+	}
+
+	ours := empty.insert(batch, false)
+	if slices.Equal(ours.identities, published.identities) {
+		t.Log("these data do not tell the two rules apart")
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		got, cells := empty.insertOn(t, p, batch)
+		same(t, "our rule", got, ours, nil)
+		for i, want := range data.Int32s("nan_cells") {
+			if x := batch.descriptors[i*dims]; x == x && cells[i] != want {
+				t.Errorf("candidate %d is in cell %d, want %d", i, cells[i], want)
+			}
+		}
+	})
+}
+
+// contents is a repertoire on the host whose genotypes are one number each.
+type contents struct {
+	dims                               int
+	centroids                          []float32 // [cells, dims]
+	fitnesses, descriptors, identities []float32 // [cells], [cells, dims], [cells]
+}
+
+// candidates is a batch for insertion on the host.
+type candidates struct{ fitnesses, descriptors, identities []float32 }
+
+func emptyContents(centroids []float32, dims int) contents {
+	cells := len(centroids) / dims
+	c := contents{dims, centroids, make([]float32, cells), make([]float32, cells*dims),
+		make([]float32, cells)}
+	for i := range c.fitnesses {
+		c.fitnesses[i] = float32(math.Inf(-1))
+	}
+	return c
+}
+
+func (c contents) clone() contents {
+	c.fitnesses, c.descriptors, c.identities = slices.Clone(c.fitnesses), slices.Clone(c.descriptors),
+		slices.Clone(c.identities)
+	return c
+}
+
+// cellOf is [cellOf] in plain Go, also in float32.
+func (c contents) cellOf(descriptor []float32) int {
+	best, nearest := float32(math.Inf(1)), 0
+	for cell := range c.fitnesses {
+		var distance float32
+		for k, x := range descriptor {
+			difference := c.centroids[cell*c.dims+k] - x
+			distance += float32(difference * difference)
+		}
+		if distance < best {
+			best, nearest = distance, cell
+		}
+	}
+	return nearest
+}
+
+// insert is the insertion in plain Go: one candidate after the other, and only a strictly fitter
+// one enters a cell. With nanBlocks, a NaN fitness keeps the whole batch out of its cell, as in the
+// published code; otherwise it is skipped.
+func (c contents) insert(batch candidates, nanBlocks bool) contents {
+	blocked := map[int]bool{}
+	before := c.clone()
+	c = c.clone()
+	for i, fitness := range batch.fitnesses {
+		descriptor := batch.descriptors[i*c.dims : (i+1)*c.dims]
+		cell := c.cellOf(descriptor)
+		switch hasNaN := slices.ContainsFunc(descriptor, func(x float32) bool { return x != x }); {
+		case fitness != fitness:
+			blocked[cell] = true
+		case !hasNaN && fitness > c.fitnesses[cell]:
+			c.fitnesses[cell], c.identities[cell] = fitness, batch.identities[i]
+			copy(c.descriptors[cell*c.dims:], descriptor)
+		}
+	}
+	for cell := range blocked {
+		if nanBlocks {
+			c.fitnesses[cell], c.identities[cell] = before.fitnesses[cell], before.identities[cell]
+			copy(c.descriptors[cell*c.dims:], before.descriptors[cell*c.dims:(cell+1)*c.dims])
+		}
+	}
+	return c
+}
+
+// insertOn is the insertion on a backend, as in a generation of package evolution. It also returns
+// the cells of the candidates.
+func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (after contents, cells []int32) {
+	t.Helper()
+	n, m := len(c.fitnesses), len(batch.fitnesses)
+	out := xlatest.Run(t, p, func(in []*Node) []*Node {
+		before := Cells{Fitness: in[0], Descriptors: in[1], Centroids: in[2]}
+		batch := Batch{Fitness: in[4], Descriptors: in[5]}
+		archive, entering := Grid{before}.Add(Evaluated{Batch: batch})
+		after := archive.Cells()
+		compact, count := xla.Nonzero(entering.Accepted)
+		winners := Gather(entering.Index, InsertAxes(compact, -1))
+		genotypes := xla.SetRowsAt(in[3], in[6], winners, compact, count)
+		return []*Node{after.Fitness, after.Descriptors, genotypes,
+			before.cellOf(batch.Descriptors)}
+	}, xlatest.Tensor(c.fitnesses, n), xlatest.Tensor(c.descriptors, n, c.dims),
+		xlatest.Tensor(c.centroids, n, c.dims), xlatest.Tensor(c.identities, n, 1),
+		xlatest.Tensor(batch.fitnesses, m), xlatest.Tensor(batch.descriptors, m, c.dims),
+		xlatest.Tensor(batch.identities, m, 1))
+	after = contents{c.dims, c.centroids, xlatest.Flat[float32](t, out[0]),
+		xlatest.Flat[float32](t, out[1]), xlatest.Flat[float32](t, out[2])}
+	return after, xlatest.Flat[int32](t, out[3])
+}
+
+// same compares the fitnesses of all cells, and the identities and descriptors of all but the
+// excluded cells.
+func same(t *testing.T, what string, got, want contents, leftOut []int32) {
+	t.Helper()
+	for cell := range want.fitnesses {
+		if got.fitnesses[cell] != want.fitnesses[cell] {
+			t.Errorf("%s: the fitness of cell %d is %g, want %g", what, cell, got.fitnesses[cell],
+				want.fitnesses[cell])
+		}
+		if leftOut != nil && leftOut[cell] != 0 {
+			continue
+		}
+		if got.identities[cell] != want.identities[cell] {
+			t.Errorf("%s: cell %d is held by %g, want %g", what, cell, got.identities[cell], want.identities[cell])
+		}
+		if at, end := cell*want.dims, (cell+1)*want.dims; !slices.Equal(got.descriptors[at:end],
+			want.descriptors[at:end]) {
+			t.Errorf("%s: the descriptor of cell %d is %g, want %g", what, cell, got.descriptors[at:end],
+				want.descriptors[at:end])
+		}
+	}
+}
+
+// keysOf returns n keys from a seed.
+func keysOf(g *Graph, seed int64, n int) random.Key {
+	return random.NewKey(g, seed).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n), 0))
+}
+
+// Random batches with ties, NaN and infinities give the oracle's result on every backend.
+func TestInsertionIsTheOraclesInsertion(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for i, size := range []struct{ cells, batch, dims int }{{7, 40, 2}, {33, 33, 4}, {50, 8, 1}, {1, 5, 2}, {6, 1, 2}} {
+			if i > 1 && p.Kind != backend.Go {
+				break // XLA takes seconds to compile each
+			}
+			rng := rand.New(rand.NewPCG(uint64(size.cells), uint64(size.batch)))
+			centroids := make([]float32, size.cells*size.dims)
+			for i := range centroids {
+				centroids[i] = float32(rng.IntN(9)) / 4 // some centroids coincide, and distances are exact
+			}
+			now := emptyContents(centroids, size.dims)
+			for round := range 3 {
+				batch := candidates{}
+				for i := range size.batch {
+					fitness := float32(rng.IntN(6)) - 3 // ties
+					switch rng.IntN(12) {
+					case 0:
+						fitness = float32(math.NaN())
+					case 1:
+						fitness = float32(math.Inf(-1))
+					}
+					batch.fitnesses = append(batch.fitnesses, fitness)
+					batch.identities = append(batch.identities, float32(1+round*size.batch+i))
+					for range size.dims {
+						x := float32(rng.IntN(17))/8 - 0.25
+						if rng.IntN(30) == 0 {
+							x = float32(math.NaN())
+						}
+						batch.descriptors = append(batch.descriptors, x)
+					}
+				}
+				want := now.insert(batch, false)
+				got, _ := now.insertOn(t, p, batch)
+				same(t, fmt.Sprintf("%+v, round %d", size, round), got, want, nil)
+				now = want
+			}
+		}
+	})
+}
+
+func TestEquallyNearCentroidsGiveTheFirst(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{Cells{Centroids: in[0]}.cellOf(in[1])} },
+			xlatest.Tensor([]float32{1, 0, -1, 0, -1, 0, 0, 1}, 4, 2),
+			xlatest.Tensor([]float32{0, -1, -7, 0, 0, 0, 0.2, 100, 3, 0}, 5, 2))
+		if got := xlatest.Flat[int32](t, out[0]); !slices.Equal(got, []int32{0, 1, 0, 3, 0}) {
+			t.Errorf("cells %v", got)
+		}
+	})
+}
+
+// Evenly spread behaviours fill all cells, whatever the units of their components: the tessellation is made
+// in the unit cube, and cells are assigned there if one range is more than twice another. Then they are the
+// same cells.
+func TestCellsOfUnequalScale(t *testing.T) {
+	const side, cells = 40, 256
+	cvt := CVT{Cells: cells, CVTSamples: 20_000, CVTSeed: 4}
+	var reference []int32
+	for _, upper := range [][]float32{{1, 1}, {1, 16}, {1024, 1}, {1, 1000}, {1, 10}} {
+		centroids := must.Get(must.Get(cvt.Centroids([]float32{0, 0}, upper)).Float32s())
+		var points []float32
+		for i := range side * side {
+			points = append(points, (float32(i%side)+0.5)/side*upper[0], (float32(i/side)+0.5)/side*upper[1])
+		}
+		out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+			return []*Node{Cells{Centroids: in[0], Scale: limits.Scale([]float32{0, 0}, upper)}.cellOf(in[1])}
+		}, xlatest.Tensor(centroids, cells, 2), xlatest.Tensor(points, side*side, 2))
+		got, filled := xlatest.Flat[int32](t, out[0]), map[int32]bool{}
+		for _, cell := range got {
+			filled[cell] = true
+		}
+		if reference == nil {
+			reference = got
+		}
+		if len(filled) != cells {
+			t.Errorf("upper limits %v: %d of %d cells are filled", upper, len(filled), cells)
+		}
+		differ := 0
+		for i, cell := range got {
+			if cell != reference[i] {
+				differ++
+			}
+		}
+		if differ > 3 { // rounding
+			t.Errorf("upper limits %v: %d behaviours are in other cells than in the unit square", upper, differ)
+		}
+	}
+}
+
+// Every filled cell is drawn equally often, and no other: the statistic of Pearson's test is below
+// its 99.99 % quantile.
+func TestSamplerIsUniformOverFilledCells(t *testing.T) {
+	const draws = 100_000
+	fitness := make([]float32, 40)
+	filled := 0
+	for i := range fitness {
+		fitness[i] = float32(math.Inf(-1))
+		if i%3 == 1 {
+			fitness[i] = float32(-i)
+			filled++
+		}
+	}
+	out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+		return []*Node{Cells{Fitness: in[0]}.Sampler().Draw(keysOf(in[0].Graph(), 1, draws))}
+	}, xlatest.Tensor(fitness, len(fitness)))
+	counts := make([]int, len(fitness))
+	for _, cell := range xlatest.Flat[int32](t, out[0]) {
+		counts[cell]++
+	}
+	expected, statistic := float64(draws)/float64(filled), 0.0
+	for cell, count := range counts {
+		if cell%3 != 1 {
+			if count > 0 {
+				t.Errorf("cell %d is empty and was drawn %d times", cell, count)
+			}
+			continue
+		}
+		statistic += (float64(count) - expected) * (float64(count) - expected) / expected
+	}
+	const quantile = 38 // of chi-squared with 12 degrees of freedom
+	if filled != 13 || statistic > quantile {
+		t.Errorf("chi-squared %g with %d filled cells", statistic, filled)
+	}
+}
+
+func TestSamplerOfFewCells(t *testing.T) {
+	empty := float32(math.Inf(-1))
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, c := range []struct {
+			fitness []float32
+			want    int32
+		}{{[]float32{1}, 0}, {[]float32{empty, empty, 3, empty}, 2}, {[]float32{empty, empty, empty}, 2},
+			{[]float32{empty}, 0}} {
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				return []*Node{Cells{Fitness: in[0]}.Sampler().Draw(keysOf(in[0].Graph(), 5, 9))}
+			}, xlatest.Tensor(c.fitness, len(c.fitness)))
+			for _, cell := range xlatest.Flat[int32](t, out[0]) {
+				if cell != c.want {
+					t.Errorf("with fitnesses %v, cell %d was drawn, want %d", c.fitness, cell, c.want)
+				}
+			}
+		}
+	})
+}
+
+// Evolution strategies rank solutions by their improvement: those that fill an empty cell first, then
+// those that are better than an occupant, whatever the sign of the fitness.
+func TestImprovementRanksNewCellsFirst(t *testing.T) {
+	none := float32(math.Inf(-1))
+	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+		elites := Cells{Fitness: in[0], Descriptors: in[1], Centroids: in[1]}
+		_, grid := Grid{Elites: elites}.Add(Evaluated{Batch: Batch{in[2], in[3]}})
+		return []*Node{grid.Improvement}
+	}, xlatest.Tensor([]float32{10, none, none, 5}, 4), xlatest.Tensor([]float32{0, 1, 2, 3}, 4, 1),
+		xlatest.Tensor([]float32{-40, 30, -50, 3, float32(math.NaN()), -45}, 6),
+		xlatest.Tensor([]float32{1, 0, 2, 3, 1, 1}, 6, 1))
+	xlatest.Close(t, "improvement", xlatest.Flat[float32](t, out[0]), []float32{31, 20, 21, -2, none, 26}, 0)
+}
