@@ -53,8 +53,7 @@ func (w walk) Step(s envs.State, action *Node) envs.State {
 // traced runs an environment under constant actions [B, A] and returns its states after the reset
 // and after each step, [steps+1, B, ...]: observations, rewards, dones, truncations, and
 // descriptors if it has any.
-func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int,
-	actions []float32) [][]float32 {
+func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int, actions []float32) [][]float32 {
 	t.Helper()
 	spec := env.Spec()
 	n := len(actions) / spec.Actions
@@ -75,8 +74,7 @@ func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int,
 		r := running{State: env.Reset(random.NewKey(g,
 			3).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n), 0))), Action: in[0]}
 		for _, node := range seen(r.State) {
-			all := Zeros(g, shapes.Make(dtypes.Float32,
-				append([]int{steps + 1}, node.Shape().Dimensions...)...))
+			all := Zeros(g, shapes.Make(dtypes.Float32, append([]int{steps + 1}, node.Shape().Dimensions...)...))
 			r.Trace = append(r.Trace, xla.SetRows(all, Const(g, int32(0)), InsertAxes(node, 0)))
 		}
 		return xla.For(g, steps, r, func(step *Node, r running) running {
@@ -195,10 +193,8 @@ func TestPointmazeKeepsItsDescriptorWhenItRestarts(t *testing.T) {
 
 func TestAutoResetMistakesGiveOneLine(t *testing.T) {
 	for want, env := range map[string]envs.Env{
-		"episodes of walk need at least 1 step, not -1": envs.AutoReset(walk{},
-			-1),
-		"PhysicsState[0] of sideways has shape (Float32)[2, 1]: the last axis must be": envs.AutoReset(
-			sideways{}, 5),
+		"episodes of walk need at least 1 step, not -1":                                envs.AutoReset(walk{}, -1),
+		"PhysicsState[0] of sideways has shape (Float32)[2, 1]: the last axis must be": envs.AutoReset(sideways{}, 5),
 	} {
 		errtest.Want(t, errtest.Of(xla.Compile(xlatest.Pure(t), "reset", xla.Declare(dtypes.Uint32, 2),
 			func(word xla.Array) xla.Array {

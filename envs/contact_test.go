@@ -40,7 +40,7 @@ func TestContactAtItsEdge(t *testing.T) {
 	system := env.(*Rigid).brax()
 	bodies := len(system.Model().Bodies)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for _, copies := range []int{1, 2, 4, 8, 16} {
+		for _, copies := range []int{1, 8} {
 			repeated := func(x []float32) []float32 { return slices.Repeat(x, copies) }
 			var actions []float32
 			for _, a := range action {
@@ -53,8 +53,7 @@ func TestContactAtItsEdge(t *testing.T) {
 			}, xlatest.Tensor(repeated(position), copies, bodies, 3),
 				xlatest.Tensor(repeated(rotation), copies, bodies, 4),
 				xlatest.Tensor(repeated(velocity), copies, bodies, 3),
-				xlatest.Tensor(repeated(angular), copies, bodies, 3),
-				xlatest.Tensor(actions, len(action), copies))
+				xlatest.Tensor(repeated(angular), copies, bodies, 3), xlatest.Tensor(actions, len(action), copies))
 			for i, name := range []string{"velocity", "angular velocity"} {
 				if fastest := slices.Max(xlatest.Flat[float32](t, out[i])); !(fastest < 2) {
 					t.Errorf("%d copies: a %s of %g", copies, name, fastest)

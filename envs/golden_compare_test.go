@@ -2,7 +2,9 @@ package envs_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
 )
 
 // axis names an axis whose length depends on the file but is the same in all of its arrays.
@@ -228,5 +231,67 @@ func TestCompare(t *testing.T) {
 		if got := newGroup("samples", every(g.of), g.percent).allowed; got != g.allowed {
 			t.Errorf("%d of %d samples may be outside, not %d", got, g.of, g.allowed)
 		}
+	}
+}
+
+// compareWith compares a golden file of testdata with some of its arrays replaced.
+func compareWith(t *testing.T, name string, replace map[string]npz.Array) comparison {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	arrays := must.Get(npz.Read(path))
+	maps.Copy(arrays, replace)
+	return compareFile(t, xlatest.Pure(t), path, arrays)
+}
+
+// shift adds delta to the first element of each of an array's first count parts: samples or
+// trajectories.
+func shift(a npz.Array, count int, delta float32) npz.Array {
+	flat := slices.Clone(must.Get(a.Float32s()))
+	for part := range count {
+		flat[part*len(flat)/a.Shape[0]] += delta
+	}
+	return npz.Of(flat, a.Shape...)
+}
+
+// A change of a stored array is noticed in it alone, and a change of an input in the arrays that depend
+// on it. As many samples of single steps as are allowed may be outside, however far.
+func TestGoldenFilesNoticeErrors(t *testing.T) {
+	for _, test := range []struct {
+		name, array string
+		count       int // of samples
+		delta       float32
+		fails       string // these arrays
+	}{
+		{"traj_pointmaze.npz", "xy", 1, 3e-6, "xy"},
+		{"onestep_walker-uni.npz", "pos_after", 3, 1e-4, "pos_after"},
+		{"onestep_walker-uni.npz", "obs", 2, 1, ""},
+		{"onestep_walker-uni.npz", "done", 3, 1, "done"},
+		{"onestep_halfcheetah-hurdles.npz", "vel_after", 9, 10, "vel_after"},
+		{"perturb_ant-maze_target_3.npz", "contact_vel", 2, 0.1, "contact_vel"},
+		{"traj_walker-uni.npz", "pos", 1, 0.02, "pos"},
+		{"traj_halfcheetah-uni.npz", "init_desc", 1, 0.02, "init_desc"},
+		{"system_acrobot-spring.npz", "init_qpos", 1, 0.01, "init_pos init_rot"},
+		{"traj_pointmaze.npz", "actions", 1, 1, "obs reward desc xy"},
+		{"perturb_ant-uni_actuator_2.0.npz", "parameter", 1, 0.1, "obs reward contact_vel contact_ang pos_after rot_after vel_after ang_after"},
+	} {
+		array := must.Get(npz.Read(filepath.Join("testdata", test.name)))[test.array]
+		found := compareWith(t, test.name, map[string]npz.Array{test.array: shift(array, test.count, test.delta)})
+		if fails := strings.Join(found.failing(), " "); fails != test.fails || found.pass() != (fails == "") {
+			t.Errorf("%s with another %s: %q fail, want %q:\n%s", test.name, test.array, fails, test.fails, found)
+		}
+	}
+	const name = "traj_walker-uni.npz"
+	stored := must.Get(npz.Read(filepath.Join("testdata", name)))
+	flat := slices.Clone(must.Get(stored["obs"].Float32s()))
+	flat[50*stored["obs"].Shape[2]]++ // row 0, after step 51 of 100 up to the horizon
+	replace := map[string]npz.Array{"obs": npz.Of(flat, stored["obs"].Shape...)}
+	if found := compareWith(t, name, replace); !found.pass() {
+		t.Errorf("a step beyond the horizon was changed:\n%v", found)
+	}
+	for _, horizon := range []string{"horizon_f64", "horizon_1e6"} {
+		replace[horizon] = shift(stored[horizon], 1, 50)
+	}
+	if found := compareWith(t, name, replace); found.pass() || len(found[1].outside) != 1 {
+		t.Errorf("a step within the horizon was changed:\n%v", found)
 	}
 }

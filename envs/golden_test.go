@@ -2,6 +2,7 @@ package envs_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,13 +11,18 @@ import (
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/mujoco"
+	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/random"
 )
 
 // Components of the ants' observations that are said to be 0 are so in Brax, in 256 random states,
@@ -42,8 +48,7 @@ func TestZeroObservations(t *testing.T) {
 			}
 		}
 		if len(spec.Zero) != want || want > 0 && others > 1 {
-			t.Errorf("%s: %d components are said to be 0, want %d; %d others are", name, len(spec.Zero),
-				want, others)
+			t.Errorf("%s: %d components are said to be 0, want %d; %d others are", name, len(spec.Zero), want, others)
 		}
 	}
 }
@@ -153,4 +158,127 @@ func TestGoldenScoring(t *testing.T) {
 			xlatest.Close(t, "lengths", lengths, want, 0)
 		}
 	})
+}
+
+// After one and two steps from random states observations, rewards and ends agree with Gymnasium's, each part of an
+// observation in relation to its norm: to 1e-5 in the median, 1e-4 in 99 of 100 states and 1e-3 at worst, or twenty
+// times what rounding the state changes there. QDNB_GOLDEN names a folder with the 1000 states of each task that
+// tools/golden_gymnasium.py writes; 12 of each are here.
+func TestGymnasium(t *testing.T) {
+	p := xlatest.Pure(t)
+	if os.Getenv("QDNB_LONG") != "" || os.Getenv(golden.FolderEnv) != "" {
+		p = xlatest.Best(t)
+	}
+	for _, name := range []string{"Ant-v5", "HalfCheetah-v5", "Hopper-v5", "Humanoid-v5", "Swimmer-v5", "Walker2d-v5"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			compareWithGymnasium(t, p, name)
+		})
+	}
+}
+
+func compareWithGymnasium(t *testing.T, p *xla.Platform, name string) {
+	file := golden.Read(t, "gymnasium_"+name+".npz")
+	env := must.Get(envs.Make(name)).(*envs.Rigid)
+	system := env.System.(*mujoco.System)
+	input := func(name string) *tensors.Tensor { return xlatest.Stored(file, name) }
+	out := xlatest.Run(t, p, func(in []*Node) (out []*Node) {
+		velocity := Transpose(in[1], 0, 1)
+		s := env.Begin(random.Key{}, system.Of(mujoco.State{QPos: Transpose(in[0], 0, 1), QVel: velocity, QAcc: ZerosLike(velocity)}))
+		for step := range 2 {
+			s = env.Step(s, Squeeze(Slice(in[2], AxisRange(), AxisElem(step)), 1))
+			out = append(out, s.Observation, s.Reward, s.Done)
+		}
+		return out
+	}, input("qpos"), input("qvel"), input("actions"))
+	sizes, n := append(file.Int32s("parts"), 1), file.Shape("rewards")[0]
+	row := func(flat []float32, i, rows int) []float32 { return flat[i*len(flat)/rows : (i+1)*len(flat)/rows] }
+	wanted, rewards, ends, noise := file.Float32s("observations"), file.Float32s("rewards"), file.Float32s("terminated"),
+		file.Float32s("noise")
+	for step := range 2 {
+		observed, reward, done := xlatest.Flat[float32](t, out[3*step]), xlatest.Flat[float32](t, out[3*step+1]),
+			xlatest.Flat[float32](t, out[3*step+2])
+		errors, beyond := make([][]float64, len(sizes)), make([]int, len(sizes))
+		for i := range n {
+			k := 2*i + step
+			got := append(slices.Clone(row(observed, i, n)), reward[i])
+			want := append(slices.Clone(row(wanted, k, 2*n)), rewards[k])
+			at := 0
+			for part, size := range sizes {
+				e := relativeError(got[at:at+int(size)], want[at:at+int(size)])
+				at += int(size)
+				errors[part] = append(errors[part], e)
+				rounding := 20 * float64(row(noise, k, 2*n)[part])
+				if !(e <= max(1e-4, rounding)) {
+					beyond[part]++
+				}
+				if !(e <= max(1e-3, rounding)) {
+					t.Errorf("step %d of state %d: part %d is off by %.1e; twenty times rounding is %.1e", step+1, i, part, e, rounding)
+				}
+			}
+			if done[i] != ends[k] {
+				t.Errorf("step %d of state %d: done is %g", step+1, i, done[i])
+			}
+		}
+		line := fmt.Sprintf("step %d of %d states, each part's median, 99 %%, worst:", step+1, n)
+		for part, list := range errors {
+			slices.Sort(list)
+			line += fmt.Sprintf("  %.1e %.1e %.1e", list[n/2], list[n*99/100], list[n-1])
+			if beyond[part] > (n+99)/100 {
+				t.Errorf("part %d is off by more than 1e-4 after step %d of %d states", part, step+1, beyond[part])
+			}
+			if list[n/2] > 1e-5 {
+				t.Errorf("the median error of part %d after step %d is %.1e", part, step+1, list[n/2])
+			}
+		}
+		t.Log(line)
+	}
+}
+
+// relativeError is the norm of a difference over that of what is wanted, or over 1.
+func relativeError(got, want []float32) float64 {
+	difference, norm := 0.0, 0.0
+	for i, w := range want {
+		difference += math.Pow(float64(got[i])-float64(w), 2)
+		norm += float64(w) * float64(w)
+	}
+	return math.Sqrt(difference) / max(1, math.Sqrt(norm))
+}
+
+// substep_*.npz holds the smallest step of the published code's dynamics, from states in contact: a
+// substep with springs, two with position based dynamics.
+func TestGoldenSubsteps(t *testing.T) {
+	for name, model := range map[string]physics.Model{
+		"ant-uni": robots.Ant(physics.Spring), "ant-trap": robots.Trap(robots.Ant(physics.PositionBased)),
+		"walker-uni": robots.Walker2d(), "halfcheetah-uni": robots.HalfCheetah(),
+		"halfcheetah-hurdles": robots.Hurdles(robots.HalfCheetah()), "hopper-uni": robots.Hopper(),
+		"humanoid-uni": robots.Humanoid(),
+	} {
+		data := golden.Read(t, "substep_"+name+".npz")
+		substeps := 1 + int(model.Dynamics)
+		model.TimeStep, model.Substeps = model.TimeStep*float64(substeps)/float64(model.Substeps), substeps
+		s := must.Get(physics.NewSystem(model))
+		arrays := []string{"pos", "rot", "vel", "ang"}
+		var inputs []*tensors.Tensor
+		for _, name := range append(slices.Clone(arrays), "act") {
+			if name != "act" {
+				name += "_before"
+			}
+			inputs = append(inputs, xlatest.Stored(data, name))
+		}
+		out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+			after, _ := s.Step(s.Import(in[0], in[1], in[2], in[3]), Transpose(in[4], 0, 1))
+			position, rotation, velocity, angular := s.Export(after)
+			return []*Node{position, rotation, velocity, angular}
+		}, inputs...)
+		for i, array := range arrays {
+			want := data.Float32s("after_" + array)
+			largest := math.Max(1, float64(max(slices.Max(want), -slices.Min(want))))
+			for k, got := range xlatest.Flat[float32](t, out[i]) {
+				if off := math.Abs(float64(got - want[k])); !(off <= 1e-4*largest) {
+					t.Fatalf("%s: element %d of after_%s is %g, not %g", name, k, array, got, want[k])
+				}
+			}
+		}
+	}
 }

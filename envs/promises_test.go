@@ -13,6 +13,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/envs/envtest"
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/physics"
@@ -55,13 +56,7 @@ func TestPromises(t *testing.T) {
 
 // The state after a reset depends on the seed of a fixed start, and not on the keys.
 func TestFixedStart(t *testing.T) {
-	for _, name := range envs.Names() {
-		if _, ok := environment(t, name).(*envs.BlackBox); ok {
-			continue // nothing to draw
-		}
-		if strings.Contains(name, "-v5-") {
-			continue // differs in the descriptor only
-		}
+	for _, name := range []string{"pointmaze", "walker-uni", "ant-maze", "Hopper-v5"} { // a task of each kind
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			states := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
@@ -113,8 +108,7 @@ func TestPositionsAreClipped(t *testing.T) {
 			return []*Node{env.Begin(random.Key{}, env.System.(*physics.System).Import(in[0], in[1], in[2], in[2])).Descriptor}
 		}, xlatest.Tensor(pos, 2, n, 3), xlatest.Tensor(rot, 2, n, 4), xlatest.Tensor(still, 2, n, 3))
 		limits := env.Spec().Descriptor
-		xlatest.Close(t, name, xlatest.Flat[float32](t, out[0]),
-			[]float32{limits.Upper[0], limits.Lower[1], 3, 4}, 0)
+		xlatest.Close(t, name, xlatest.Flat[float32](t, out[0]), []float32{limits.Upper[0], limits.Lower[1], 3, 4}, 0)
 	}
 }
 
@@ -143,7 +137,7 @@ func TestPromisesOfMuJoCo(t *testing.T) {
 		errtest.Want(t, envs.Validate(&wrong), change)
 	}
 	lighter := must.Get(envs.Adjust(&robot))
-	rows := xlatest.Run(t, xlatest.Best(t), func(in []*Node) (rows []*Node) {
+	rows := xlatest.Run(t, xlatest.Quick(t), func(in []*Node) (rows []*Node) {
 		keys := random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 4), 0))
 		for _, c := range []envs.Conditions{nil, {envs.GravityMultiplier: {0}}, {envs.ActuatorsMultiplier: {0}}} {
 			s := lighter.Under(lighter.Reset(keys), Const(in[0].Graph(), must.Get(lighter.Values(c))))
@@ -160,5 +154,75 @@ func TestPromisesOfMuJoCo(t *testing.T) {
 	}
 	if held, limp := value(1), value(5); held == limp {
 		t.Errorf("the angle of the thigh is %g with its motor and without", held)
+	}
+}
+
+// The observations of the built-in robots are what their names say, and so are their actions.
+func TestComponents(t *testing.T) {
+	for _, name := range []string{"ant-uni", "ant-maze", "walker-uni", "halfcheetah-hurdles", "humanoid-uni"} {
+		r := environment(t, name).(*envs.Rigid)
+		spec := envs.Described(envs.StartAt(r, 1))
+		must.Do(spec.Validate())
+		model := r.System.(*physics.System).Model()
+		if spec.ControlStep != model.TimeStep || len(spec.ObservationComponents) != spec.Observations ||
+			len(spec.ActionComponents) != spec.Actions {
+			t.Errorf("%s: %+v", name, spec)
+		}
+		out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+			s := r.Reset(random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 1), 0)))
+			m := envs.StepView{System: r.System, State: physics.State{Parts: s.PhysicsState}}
+			var named []*Node
+			for _, c := range spec.ObservationComponents {
+				what, of, _ := strings.Cut(c.Name, " of ")
+				of, axis, _ := strings.Cut(of, ", ")
+				i := max(0, slices.Index([]string{"x", "y", "z"}, axis))
+				switch {
+				case what == "height":
+					named = append(named, m.Frame(of).Position[2])
+				case what == "quaternion":
+					named = append(named, m.Frame(of).Rotation[strings.Index("wxyz", axis)])
+				case what == "velocity":
+					named = append(named, m.Frame(of).Velocity[i])
+				case what == "angular velocity":
+					named = append(named, m.Frame(of).AngularVelocity[i])
+				case strings.HasPrefix(what, "joint "):
+					angles, velocities := m.Joint(of)
+					if what == "joint velocity" {
+						angles = MulScalar(velocities, 1/c.Scale)
+					}
+					named = append(named, Reshape(Slice(angles, AxisElem(i)), -1))
+				default: // an offset position, or a contact
+					named = append(named, Reshape(Slice(s.Observation, AxisRange(), AxisElem(len(named))), -1))
+				}
+			}
+			return []*Node{s.Observation, Stack(named, 1)}
+		}, xlatest.Tensor(random.SeedWords(5), 2))
+		xlatest.Close(t, name, xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]), 0)
+	}
+	walker, own := envs.Described(environment(t, "walker-uni")), *environment(t, "halfcheetah-uni").(*envs.Rigid)
+	if c := walker.ActionComponents[1]; c.Name != "torque of leg_joint" || c.Scale != -100 || c.Unit != "N m" {
+		t.Errorf("%+v", c)
+	}
+	own.Drive, own.Settings.ObservationComponents = Neg, nil
+	if s := envs.Described(&own); s.ActionComponents != nil || s.ObservationComponents != nil {
+		t.Errorf("invented %+v", s)
+	}
+}
+
+// The walls of a model are those of the catalog, which its golden data confirm.
+func TestWalls(t *testing.T) {
+	for _, name := range []string{"ant-trap", "ant-maze", "ant-omni"} {
+		task, _ := catalog.Find(name)
+		walls := environment(t, name).(*envs.Rigid).Walls()
+		if !slices.Equal(walls, task.Walls) {
+			t.Errorf("%s: walls %v, want %v", name, walls, task.Walls)
+		}
+	}
+	m := robots.Trap(robots.Ant(physics.PositionBased))
+	m.Pose = map[string]physics.Vec{"Trap": {3, -1, 0}}
+	moved := must.Get(physics.NewSystem(m))
+	want := envs.Wall{X0: 14.5, Y0: -3.5, X1: 15.5, Y1: 1.5}
+	if walls := (&envs.Rigid{System: moved}).Walls(); !slices.Contains(walls, want) {
+		t.Errorf("a trap at x = 3, y = -1 lacks the wall %v; it has %v", want, walls)
 	}
 }

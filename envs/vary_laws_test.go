@@ -52,7 +52,7 @@ func TestVariationsObeyTheirLaws(t *testing.T) {
 	push.Every = [2]float64{0.04, 0.08}
 	env := bodies(t, envs.Vary(envs.GravityMultiplier, 0.5, 1), envs.Vary(envs.FrictionMultiplier, 0.5, 1.2, "four"),
 		envs.Vary(envs.MassMultiplier, 0.5, 2, "one"), push)
-	out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+	out := xlatest.Run(t, xlatest.Quick(t), func(in []*Node) []*Node {
 		s := envs.Reset(env, copiesOf(in[0], copies))
 		drawn := s.PhysicsState[len(s.PhysicsState)-1]
 		out := []*Node{drawn}

@@ -3,11 +3,14 @@ package physics_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
@@ -31,96 +34,76 @@ func pair(d physics.Dynamics, axes int) physics.Model {
 	return m
 }
 
-// The angles and velocities of a pose are read back from it.
-func TestAnglesOfAPose(t *testing.T) {
-	for name, d := range dynamics {
+// joints runs a test of joints of one to three axes in both dynamics.
+func joints(t *testing.T, test func(t *testing.T, d physics.Dynamics, axes int)) {
+	both(t, func(t *testing.T, d physics.Dynamics) {
 		for axes := 1; axes <= 3; axes++ {
-			if d == physics.PositionBased && axes == 2 {
-				continue // there, such a joint has a third angle with limits [0, 0]
-			}
-			t.Run(fmt.Sprintf("%s, %d axes", name, axes), func(t *testing.T) {
-				s := system(t, pair(d, axes))
-				angles, speeds := []float32{0.3, -0.2, 0.5}[:axes], []float32{1, 0, 0}[:axes]
-				xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-					out := xlatest.Run(t, p, func(in []*Node) []*Node {
-						a, v := s.JointAngles(s.Pose(in[0], in[1]))
-						return []*Node{a, v}
-					}, xlatest.Tensor(angles, axes, 1), xlatest.Tensor(speeds, axes, 1))
-					for i, got := range xlatest.Flat[float32](t, out[0]) {
-						near(t, "angle", float64(got), float64(angles[i]), 1e-5)
-					}
-					near(t, "velocity", float64(xlatest.Flat[float32](t, out[1])[0]), 1, 1e-5)
-				})
-			})
+			t.Run(fmt.Sprintf("%d axes", axes), func(t *testing.T) { test(t, d, axes) })
 		}
-	}
+	})
 }
 
-// Joint velocities are the derivatives of joint angles, and a positive torque makes them grow.
-func TestJointVelocities(t *testing.T) {
-	for name, d := range dynamics {
-		for axes := 1; axes <= 3; axes++ {
-			if d == physics.PositionBased && axes == 2 {
-				continue // see above
-			}
-			m := pair(d, axes)
-			m.TimeStep, m.Joints[0].Damping = 0.002, 0
-			m.Actuators = []physics.Actuator{{Joint: "joint", Strength: 10}}
-			s := system(t, m)
-			speeds := []float32{0.5, -0.3, 0.4}[:axes]
-			out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
-				state := s.Pose(ZerosLike(in[0]), in[0])
-				before, speed := s.JointAngles(state)
-				after, _ := s.Step(state, ZerosLike(in[1]))
-				driven, _ := s.Step(state, in[1])
-				end, _ := s.JointAngles(after)
-				far, faster := s.JointAngles(driven)
-				return []*Node{DivScalar(Sub(end, before), m.TimeStep), speed, Sub(far, end), Sub(faster, speed)}
-			}, xlatest.Tensor(speeds, axes, 1), xlatest.Tensor([]float32{1, 0, 0}[:s.Actions()], s.Actions(), 1))
-			at := func(i, axis int) float64 { return float64(xlatest.Flat[float32](t, out[i])[axis]) }
-			for axis, want := range speeds {
-				what := fmt.Sprintf("%s, axis %d of %d: ", name, axis, axes)
-				near(t, what+"velocity", at(1, axis), float64(want), 1e-4)
-				near(t, what+"change of the angle per second", at(0, axis), float64(want), 0.06)
-			}
-			if at(2, 0) <= 0 || at(3, 0) <= 0 {
-				t.Errorf("%s: a torque of +10 N m about one of %d axes adds %g rad and %g rad/s", name, axes,
-					at(2, 0), at(3, 0))
-			}
+// The angles and velocities of a pose are read back from it, velocities are the derivatives of
+// angles, and a positive torque makes them grow.
+func TestJointAngles(t *testing.T) {
+	joints(t, func(t *testing.T, d physics.Dynamics, axes int) {
+		if d == physics.PositionBased && axes == 2 {
+			return // there, such a joint has a third angle with limits [0, 0]
 		}
-	}
+		m := pair(d, axes)
+		m.TimeStep, m.Joints[0].Damping = 0.002, 0
+		m.Actuators = []physics.Actuator{{Joint: "joint", Strength: 10}}
+		s := system(t, m)
+		angles, speeds := []float32{0.3, -0.2, 0.5}[:axes], []float32{0.5, -0.3, 0.4}[:axes]
+		out := xlatest.Run(t, xlatest.Quick(t), func(in []*Node) []*Node {
+			posed, _ := s.JointAngles(s.Pose(in[2], in[0]))
+			state := s.Pose(ZerosLike(in[0]), in[0])
+			before, speed := s.JointAngles(state)
+			after, _ := s.Step(state, ZerosLike(in[1]))
+			driven, _ := s.Step(state, in[1])
+			end, _ := s.JointAngles(after)
+			far, faster := s.JointAngles(driven)
+			return []*Node{posed, DivScalar(Sub(end, before), m.TimeStep), speed, Sub(far, end), Sub(faster, speed)}
+		}, xlatest.Tensor(speeds, axes, 1), xlatest.Tensor([]float32{1, 0, 0}[:s.Actions()], s.Actions(), 1),
+			xlatest.Tensor(angles, axes, 1))
+		at := func(i, axis int) float64 { return float64(xlatest.Flat[float32](t, out[i])[axis]) }
+		for axis, speed := range speeds {
+			near(t, "angle", at(0, axis), float64(angles[axis]), 1e-5)
+			near(t, "change of the angle per second", at(1, axis), float64(speed), 0.06)
+			near(t, "velocity", at(2, axis), float64(speed), 1e-4)
+		}
+		if at(3, 0) <= 0 || at(4, 0) <= 0 {
+			t.Errorf("a torque of +10 N m adds %g rad and %g rad/s", at(3, 0), at(4, 0))
+		}
+	})
 }
 
 // A joint beyond its limits returns within them, and its bodies stay together.
 func TestLimits(t *testing.T) {
-	for name, d := range dynamics {
-		for axes := 1; axes <= 3; axes++ {
-			t.Run(fmt.Sprintf("%s, %d axes", name, axes), func(t *testing.T) {
-				s := system(t, pair(d, axes))
-				start := make([]float32, s.Angles())
-				start[0] = 1.2 // the limit is 0.7
-				out := run(t, xlatest.Best(t), s, posed(t, s, start, nil), nil, 150)
-				end := load(out, 2)
-				read := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
-					a, _ := s.JointAngles(s.Import(in[0], in[1], in[2], in[3]))
-					return []*Node{a}
-				}, end.pos, end.rot, end.vel, end.ang)
-				for i, angle := range xlatest.Flat[float32](t, read[0]) {
-					if !(math.Abs(float64(angle)) < 0.75) {
-						t.Errorf("angle %d is %g", i, angle)
-					}
-				}
-				reach := 0.0
-				for k := range 3 {
-					reach += math.Pow(float64(out[0][k]-out[0][3+k]), 2)
-				}
-				most := math.Sqrt(0.01+0.04+0.09) + math.Sqrt(0.01+0.16)
-				if math.Sqrt(reach) > most+0.02 {
-					t.Errorf("the joint gap is %g, want at most %g", math.Sqrt(reach), most)
-				}
-			})
+	joints(t, func(t *testing.T, d physics.Dynamics, axes int) {
+		s := system(t, pair(d, axes))
+		start := make([]float32, s.Angles())
+		start[0] = 1.2 // the limit is 0.7
+		out := run(t, xlatest.Quick(t), s, posed(t, s, start, nil), nil, 75)
+		end := load(out, 2)
+		read := xlatest.Run(t, xlatest.Quick(t), func(in []*Node) []*Node {
+			a, _ := s.JointAngles(s.Import(in[0], in[1], in[2], in[3]))
+			return []*Node{a}
+		}, end.pos, end.rot, end.vel, end.ang)
+		for i, angle := range xlatest.Flat[float32](t, read[0]) {
+			if !(math.Abs(float64(angle)) < 0.75) {
+				t.Errorf("angle %d is %g", i, angle)
+			}
 		}
-	}
+		reach := 0.0
+		for k := range 3 {
+			reach += math.Pow(float64(out[0][k]-out[0][3+k]), 2)
+		}
+		most := math.Sqrt(0.01+0.04+0.09) + math.Sqrt(0.01+0.16)
+		if math.Sqrt(reach) > most+0.02 {
+			t.Errorf("the joint gap is %g, want at most %g", math.Sqrt(reach), most)
+		}
+	})
 }
 
 // Limits of [-180, 180] limit nothing: a joint turns around as it does in Brax, whatever its axes.
@@ -129,7 +112,7 @@ func TestAFreeJointTurnsAround(t *testing.T) {
 		m := pendulum(d, 0)
 		m.Gravity, m.Joints[0].Limits[0] = physics.Vec{}, [2]float64{-180, 180}
 		s := system(t, m)
-		out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+		out := xlatest.Run(t, xlatest.Quick(t), func(in []*Node) []*Node {
 			state := s.Pose(in[0], in[1]) // 4 rad/s: one turn in 1.57 s, two in 3.14
 			for range 5 {
 				state = xla.For(in[0].Graph(), 50, state, func(_ *Node, state physics.State) physics.State {
@@ -234,5 +217,136 @@ func TestUnusableModels(t *testing.T) {
 	odd.Substeps = 3
 	if _, err := physics.NewSystem(odd); err == nil {
 		t.Error("position based dynamics accept 3 substeps")
+	}
+}
+
+// Skipping the walls that are far changes no bit of the motion: in contact with walls, at their
+// ends and in corners, at any height, and at speeds at which far walls bound the friction.
+func TestFarWalls(t *testing.T) {
+	const batch, steps = 96, 2
+	for name, model := range map[string]physics.Model{
+		"trap": robots.Trap(robots.Ant(physics.PositionBased)),
+		"maze": robots.Maze(robots.Ant(physics.PositionBased), [2]float64{35, 35}),
+	} {
+		s := system(t, model)
+		for _, speed := range []float64{2, 300} {
+			t.Run(fmt.Sprintf("%s at %g m per s", name, speed), func(t *testing.T) {
+				random := rand.New(rand.NewPCG(1, uint64(speed)))
+				start := antsNearWalls(t, s, random, batch, speed)
+				actions := make([]float32, 8*batch)
+				for i := range actions {
+					actions[i] = float32(random.Float64()*2 - 1)
+				}
+				p := xlatest.Pure(t)
+				got, want := run(t, p, s, start, actions, steps), run(t, p, s.EveryWall(), start, actions, steps)
+				for k, component := range []string{"positions", "rotations", "velocities",
+					"angular velocities"} {
+					same(t, component, got[k], want[k])
+				}
+				if n := touching(t, p, s, start, actions); n < batch/8 {
+					t.Errorf("only %d of %d ants touch a wall", n, batch)
+				}
+			})
+		}
+	}
+}
+
+// Bodies at the same depth of the tree may touch different numbers of walls.
+func TestWallsThatOneBodyTouches(t *testing.T) {
+	m := robots.Trap(robots.Ant(physics.PositionBased))
+	m.Collide = slices.DeleteFunc(m.Collide, func(pair [2]string) bool {
+		return slices.Contains(pair[:], "Trap") && !slices.Contains(pair[:], "$ Body 4")
+	})
+	s := system(t, m)
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
+		angles := xlatest.Tensor(make([]float32, s.Angles()), s.Angles(), 1)
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			state := s.Pose(in[0], ZerosLike(in[0]))
+			return []*Node{ReduceAllSum(s.Contact(state).Velocity[0])}
+		}, angles)
+		if v := xlatest.Flat[float32](t, out[0])[0]; v != v {
+			t.Errorf("the contact is %g", v)
+		}
+	})
+}
+
+// antsNearWalls places ants next to walls, their ends and their corners, in any direction, each
+// with a velocity of up to speed along each axis.
+func antsNearWalls(t *testing.T, s *physics.System, random *rand.Rand, batch int, speed float64) coordinates {
+	var walls []physics.Collider
+	for _, b := range s.Model().Bodies {
+		for _, c := range b.Colliders {
+			if b.Fixed && c.Shape == physics.Capsule && c.Length > 2 {
+				walls = append(walls, c)
+			}
+		}
+	}
+	angles := make([]float32, 8*batch)
+	for i := range angles {
+		angles[i] = float32(s.DefaultAngles()[i/batch] + random.NormFloat64()/4)
+	}
+	flat := posed(t, s, angles, nil).flat(t)
+	bodies := s.Model().Bodies
+	uniform := func(half float64) float64 { return half * (2*random.Float64() - 1) }
+	for i := range batch {
+		wall := walls[random.IntN(len(walls))]
+		from, to := wall.Segment()
+		along := random.Float64()
+		if i%2 == 0 { // at an end, which is a corner where two walls meet
+			along = float64(random.IntN(2))
+		}
+		x := from[0] + along*(to[0]-from[0]) + uniform(1.3)
+		y := from[1] + along*(to[1]-from[1]) + uniform(1.3)
+		up, turn := math.Abs(uniform(0.8)), uniform(math.Pi)
+		sin, cos := math.Sincos(turn)
+		half, whole := math.Sincos(turn / 2)
+		vx, vy, vz := uniform(speed), uniform(speed), uniform(speed)
+		for b := range bodies {
+			if bodies[b].Fixed {
+				continue
+			}
+			p, q := flat[0][3*(i*len(bodies)+b):][:3], flat[1][4*(i*len(bodies)+b):][:4]
+			px, py := float64(p[0]), float64(p[1])
+			p[0], p[1] = float32(x+cos*px-sin*py), float32(y+sin*px+cos*py)
+			p[2] += float32(up)
+			w, qx, qy, qz := float64(q[0]), float64(q[1]), float64(q[2]), float64(q[3])
+			q[0], q[1] = float32(whole*w-half*qz), float32(whole*qx-half*qy)
+			q[2], q[3] = float32(whole*qy+half*qx), float32(whole*qz+half*w)
+			v := flat[2][3*(i*len(bodies)+b):][:3]
+			v[0], v[1], v[2] = float32(vx), float32(vy), float32(vz)
+		}
+	}
+	return load(flat, len(bodies))
+}
+
+// touching counts the copies that touch a wall in a control step.
+func touching(t *testing.T, p *xla.Platform, s *physics.System, c coordinates, actions []float32) (n int) {
+	t.Helper()
+	batch := len(actions) / s.Actions()
+	walls := slices.IndexFunc(s.Model().Bodies, func(b physics.Body) bool {
+		return b.Fixed && len(b.Colliders) > 1
+	})
+	out := xlatest.Run(t, p, func(in []*Node) []*Node {
+		_, contact := s.Step(s.Import(in[0], in[1], in[2], in[3]), in[4])
+		return []*Node{Slice(contact.Velocity[0], AxisElem(walls))}
+	}, c.pos, c.rot, c.vel, c.ang, xlatest.Tensor(actions, s.Actions(), batch))
+	for _, v := range xlatest.Flat[float32](t, out[0]) {
+		if v != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func same(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	differ := 0
+	for i := range want {
+		if got[i] != want[i] && (got[i] == got[i] || want[i] == want[i]) {
+			differ++
+		}
+	}
+	if differ > 0 {
+		t.Errorf("%d of %d %s differ", differ, len(want), what)
 	}
 }

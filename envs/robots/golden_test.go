@@ -1,14 +1,18 @@
 package robots_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"testing"
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 )
 
@@ -111,5 +115,206 @@ func sameValue(t *testing.T, path string, got, want reflect.Value) {
 		if got.Interface() != want.Interface() {
 			t.Errorf("%s is %v, want %v", path, got, want)
 		}
+	}
+}
+
+// source is the content of a model_*.json.
+type source struct {
+	Mode            string  `json:"dynamics_mode"`
+	TimeStep        float64 `json:"dt"`
+	Substeps        int
+	Gravity         physics.Vec
+	Baumgarte       float64 `json:"baumgarte_erp"`
+	VelocityDamping float64 `json:"velocity_damping"`
+	AngularDamping  float64 `json:"angular_damping"`
+	Frozen          frozen  `json:"frozen_global"`
+	Bodies          []struct {
+		Name      string
+		Mass      float64
+		Inertia   physics.Vec
+		Frozen    frozen
+		Colliders []collider
+	}
+	Joints []struct {
+		Name, Parent, Child string
+		ParentOffset        physics.Vec  `json:"parent_offset"`
+		ChildOffset         physics.Vec  `json:"child_offset"`
+		Rotation            physics.Vec  `json:"rotation_deg"`
+		Reference           physics.Vec  `json:"reference_rotation_deg"`
+		Limits              [][2]float64 `json:"angle_limit_deg"`
+		Damping             float64      `json:"angular_damping"`
+		Stiffness           float64
+		SpringDamping       float64 `json:"spring_damping"`
+		SpringDampingGiven  bool    `json:"spring_damping_given"`
+		LimitStrength       float64 `json:"limit_strength"`
+		LimitStrengthGiven  bool    `json:"limit_strength_given"`
+	}
+	Actuators []struct {
+		Name, Joint, Type string
+		Strength          float64
+	}
+	Collide  [][2]string `json:"collide_include"`
+	Defaults struct {
+		Angles []struct {
+			Name  string
+			Angle physics.Vec `json:"angle_deg"`
+		}
+		Poses []struct {
+			Name     string
+			Position physics.Vec `json:"pos"`
+			Rotation physics.Vec `json:"rot_deg"`
+			Velocity physics.Vec `json:"vel"`
+			Spin     physics.Vec `json:"ang"`
+		} `json:"qps"`
+	}
+	ActionSize    int `json:"action_size"`
+	Descriptor    string
+	Perturbations struct {
+		Actuators []string
+		Targets   []physics.Vec
+	}
+}
+
+type frozen struct {
+	All                bool
+	Position, Rotation [3]float64
+}
+
+type collider struct {
+	Type                 string
+	TreatedAs            string `json:"treated_as"`
+	Radius, Length       float64
+	End                  int
+	Position             physics.Vec
+	Rotation             physics.Vec `json:"rotation_deg"`
+	Friction, Elasticity float64
+}
+
+func readSource(t *testing.T, env string) source {
+	data := must.Get(os.ReadFile(golden.Path(t, "model_"+env+".json")))
+	var s source
+	must.Do(json.Unmarshal(data, &s))
+	same(t, "bodies given", len(s.Bodies) > 0 && len(s.Joints) > 0 && len(s.Collide) > 0, true)
+	return s
+}
+
+// model converts the source to a model. It fails the test if a model cannot express the source.
+func (s source) model(t *testing.T) physics.Model {
+	mode, ok := map[string]physics.Dynamics{"legacy_spring": physics.Spring,
+		"pbd": physics.PositionBased}[s.Mode]
+	same(t, "known mode "+s.Mode, ok, true)
+	m := physics.Model{
+		Dynamics: mode, TimeStep: s.TimeStep, Substeps: s.Substeps, Gravity: s.Gravity,
+		Baumgarte:       s.Baumgarte,
+		VelocityDamping: s.VelocityDamping, AngularDamping: s.AngularDamping, Frozen: s.Frozen.axes(),
+		Pose: map[string]physics.Vec{}, Angles: map[string]physics.Vec{},
+	}
+	known := map[string]bool{}
+	for _, b := range s.Bodies {
+		known[b.Name] = true
+		body := physics.Body{Name: b.Name, Mass: b.Mass, Inertia: b.Inertia, Fixed: b.Frozen.All}
+		if !body.Fixed {
+			same(t, b.Name+" frozen", b.Frozen, s.Frozen)
+		}
+		for _, c := range b.Colliders {
+			body.Colliders = append(body.Colliders, c.collider(t))
+		}
+		m.Bodies = append(m.Bodies, body)
+	}
+	for _, j := range s.Joints {
+		joint := physics.Joint{
+			Name: j.Name, Parent: j.Parent, Child: j.Child, ParentOffset: j.ParentOffset,
+			ChildOffset: j.ChildOffset,
+			Rotation:    j.Rotation, Reference: j.Reference, Limits: j.Limits, Damping: j.Damping,
+			Stiffness: j.Stiffness,
+		}
+		if j.SpringDampingGiven {
+			joint.SpringDamping = j.SpringDamping
+		}
+		if j.LimitStrengthGiven {
+			joint.LimitStrength = j.LimitStrength
+		}
+		m.Joints = append(m.Joints, joint)
+	}
+	for _, a := range s.Actuators {
+		same(t, "name of the actuator of "+a.Joint, a.Name, a.Joint)
+		same(t, "actuator of "+a.Joint, a.Type, "torque")
+		m.Actuators = append(m.Actuators, physics.Actuator{Joint: a.Joint, Strength: a.Strength})
+	}
+	for _, pair := range s.Collide {
+		if known[pair[0]] && known[pair[1]] {
+			m.Collide = append(m.Collide, pair)
+		} else {
+			same(t, "void pair", pair, [2]string{"Hurdles", "Ground"})
+		}
+	}
+	for i, b := range m.Bodies {
+		m.Bodies[i].Visual = len(b.Colliders) > 0 && !slices.ContainsFunc(m.Collide,
+			func(pair [2]string) bool { return slices.Contains(pair[:], b.Name) })
+	}
+	for _, p := range s.Defaults.Poses {
+		m.Pose[p.Name] = p.Position
+		same(t, "rotation and velocities of "+p.Name, []physics.Vec{p.Rotation, p.Velocity, p.Spin},
+			make([]physics.Vec, 3))
+	}
+	for _, a := range s.Defaults.Angles {
+		m.Angles[a.Name] = a.Angle
+	}
+	return m
+}
+
+func (f frozen) axes() (axes physics.Frozen) {
+	for i := range 3 {
+		axes.Position[i], axes.Rotation[i] = f.Position[i] == 1, f.Rotation[i] == 1
+	}
+	return axes
+}
+
+func (c collider) collider(t *testing.T) physics.Collider {
+	out := physics.Collider{
+		Radius: c.Radius, Length: c.Length, End: c.End, Position: c.Position, Rotation: c.Rotation,
+		Friction: c.Friction, Elastic: c.Elasticity,
+	}
+	switch c.Type {
+	case "capsule":
+	case "sphere":
+		same(t, "sphere", c.TreatedAs, "capsule with length 2*radius and end 1")
+		out.Length, out.End = 2*c.Radius, 1
+	case "plane":
+		out.Shape = physics.Plane
+	default:
+		t.Errorf("unknown shape %q", c.Type)
+	}
+	return out
+}
+
+// feet returns the bodies in the descriptor, if it is of foot contacts.
+func (s source) feet() []string {
+	if !regexp.MustCompile("(feet|foot) contact").MatchString(s.Descriptor) {
+		return nil
+	}
+	var names []string
+	for _, match := range regexp.MustCompile("'([^']+)'").FindAllStringSubmatch(s.Descriptor, -1) {
+		names = append(names, match[1])
+	}
+	return names
+}
+
+// Functions that take a model do not write to its memory, not even past the ends of slices.
+func TestModelsStay(t *testing.T) {
+	build := func() physics.Model {
+		m := robots.Maze(robots.Ant(physics.PositionBased), [2]float64{35, 0})
+		m.Bodies, m.Collide = append(m.Bodies, make([]physics.Body, 9)...),
+			append(m.Collide, make([][2]string, 9)...)
+		return m
+	}
+	whole := build()
+	ant := whole
+	ant.Bodies, ant.Collide = ant.Bodies[:len(ant.Bodies)-9], ant.Collide[:len(ant.Collide)-9]
+	robots.Trap(ant)
+	robots.Maze(ant, [2]float64{1, 2})
+	robots.Hurdles(ant)
+	if !reflect.DeepEqual(whole, build()) {
+		t.Error("the model changed")
 	}
 }
