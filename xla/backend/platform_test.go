@@ -3,11 +3,15 @@ package backend
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
@@ -75,8 +79,7 @@ func TestOpenIsIdempotentAndReadsTheEnvironment(t *testing.T) {
 		t.Setenv("GOMLX_BACKEND", c[2])
 		p := must.Get(Open(t.Context(), c[0]))
 		again, err := Open(t.Context(), "go")
-		if err != nil || p != again || p.Kind != Go || p.Workers != 1 || p.Name() != "go" ||
-			p.String() != "pure Go" {
+		if err != nil || p != again || p.Kind != Go || p.Workers != 1 || p.Name() != "go" || p.String() != "pure Go" {
 			t.Errorf("%q: %v, %v", c, p, err)
 		}
 	}
@@ -178,5 +181,60 @@ func TestWithoutXLAThereIsGo(t *testing.T) {
 	if text := printed.String(); !strings.HasPrefix(text, "qdnb: no XLA (") || !strings.Contains(text,
 		"using the pure Go backend") || strings.Count(text, "\n") != 1 {
 		t.Errorf("printed %q", text)
+	}
+}
+
+func TestAvailableMemoryIsLimitedByTheContainer(t *testing.T) {
+	const meminfo = "MemTotal:       24000000 kB\nMemAvailable:    2000000 kB\nBuffers: 1 kB\n"
+	const machine = 2000000 << 10
+	for _, c := range []struct {
+		limit, used, stat string
+		want              int64
+	}{
+		{"", "", "", machine}, {"max\n", "900000000\n", "", machine},
+		{"8000000000\n", "10\n", "", machine}, {"1000000000\n", "", "", 1000000000},
+		{"1000000000\n", "700000000\n", "", 300000000},
+		{"1000000000\n", "700000000\n", "anon 3\ninactive_file 200000000\n", 500000000},
+		{"1000000000\n", "1000000000\n", "inactive_anon 5\n", 1}, // full, not unknown
+	} {
+		root := fstest.MapFS{"proc/meminfo": {Data: []byte(meminfo)}}
+		for name, text := range map[string]string{"max": c.limit, "current": c.used, "stat": c.stat} {
+			if text != "" {
+				root["sys/fs/cgroup/memory."+name] = &fstest.MapFile{Data: []byte(text)}
+			}
+		}
+		if got := availableMemory(root); got != c.want {
+			t.Errorf("%+v: %d bytes", c, got)
+		}
+	}
+	if got := availableMemory(fstest.MapFS{}); got != 0 {
+		t.Errorf("without /proc: %d bytes, want 0 for unknown", got)
+	}
+}
+
+// A process that may not take the address space that a backend needs gets one line, whatever the backend,
+// and not a dump of a library or of Go's runtime.
+func TestLimitedAddressSpace(t *testing.T) {
+	const childEnv = "QDNB_TEST_OPEN"
+	if spec, child := os.LookupEnv(childEnv); child {
+		p, err := Open(t.Context(), spec)
+		fmt.Printf("opened: %v, %v, %v\n", p != nil, errors.Is(err, errAddressSpace), err)
+		return
+	}
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("SKIPPED: this system does not tell how much address space a process has")
+	}
+	for spec, limit := range map[string]string{"": "1950000", "cpu": "1950000", "go": "1450000"} {
+		cmd := exec.Command("/bin/sh", "-c", "ulimit -v "+limit+"; exec \"$0\" -test.run='^TestLimitedAddressSpace$'",
+			os.Args[0])
+		cmd.Env = append(os.Environ(), childEnv+"="+spec, BackendEnv+"=", "GOMAXPROCS=2", "MALLOC_ARENA_MAX=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "opened: false, true, this process may use") ||
+			strings.Contains(string(out), "not a PJRT plugin") {
+			t.Errorf("%q: %v\n%.1000s", spec, err, out)
+		}
+	}
+	if err := checkAddressSpace(1 << 60); err != nil {
+		t.Errorf("without a limit: %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package nn_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -14,6 +13,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat"
 
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
@@ -94,8 +94,7 @@ func TestGoldenInitMoments(t *testing.T) {
 	policy := nn.NewPolicy(sizes[0], sizes[1:], outputs)
 	rows := xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
 		g := in[0].Graph()
-		return []*Node{policy.Init(random.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, draws),
-			0)))}
+		return []*Node{policy.Init(random.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, draws), 0)))}
 	}, tensors.FromValue(random.SeedWords(1)))[0])
 	for _, leaf := range policy.Layout() {
 		var drawn []float64
@@ -110,40 +109,20 @@ func TestGoldenInitMoments(t *testing.T) {
 			}
 		}
 		if !leaf.Kernel {
-			if worst := slices.MaxFunc(drawn, func(a,
-				b float64) int {
-				return cmp.Compare(math.Abs(a), math.Abs(b))
-			}); worst != 0 {
-				t.Errorf("a bias of layer %d begins with %g", leaf.Layer, worst)
+			if slices.Min(drawn) != 0 || slices.Max(drawn) != 0 {
+				t.Errorf("biases of layer %d begin from %g to %g", leaf.Layer, slices.Min(drawn), slices.Max(drawn))
 			}
 			continue
 		}
-		want := theory[4*leaf.Layer : 4*leaf.Layer+4]
-		n := float64(len(drawn))
-		var mean, variance float64
-		for _, x := range drawn {
-			mean += x / n
-		}
-		for _, x := range drawn {
-			variance += (x - mean) * (x - mean) / (n - 1)
-		}
 		const kurtosis = 1.8 // of the uniform distribution
-		for _, moment := range []struct {
-			name                string
-			got, want, standard float64
-		}{
-			{"mean", mean, want[0], want[1] / math.Sqrt(n)},
-			{"standard deviation", math.Sqrt(variance), want[1], want[1] * math.Sqrt((kurtosis-1)/n) / 2},
-			// The distance of an extreme from the limit is exponential with mean width/n; the chance of 12
-			// means is 1 in 160 000.
-			{"minimum", slices.Min(drawn), want[2], 12. / 5 * (want[3] - want[2]) / n},
-			{"maximum", slices.Max(drawn), want[3], 12. / 5 * (want[3] - want[2]) / n},
-		} {
-			if off := math.Abs(moment.got - moment.want); off > 5*moment.standard+1e-7 {
-				t.Errorf("layer %d: the %s is %g, in theory %g +- %.2g", leaf.Layer, moment.name, moment.got,
-					moment.want, moment.standard)
-			}
-		}
+		want, n, what := theory[4*leaf.Layer:4*leaf.Layer+4], float64(len(drawn)), fmt.Sprintf("layer %d: ", leaf.Layer)
+		mean, deviation := stat.MeanStdDev(drawn, nil)
+		expect(t, what+"mean", mean, want[0], want[1]/math.Sqrt(n))
+		expect(t, what+"standard deviation", deviation, want[1], want[1]*math.Sqrt((kurtosis-1)/n)/2)
+		// The distance of an extreme from the limit is exponential with mean width/n; the chance of
+		// 12 means is 1 in 160 000.
+		expect(t, what+"minimum", slices.Min(drawn), want[2], 12./5*(want[3]-want[2])/n)
+		expect(t, what+"maximum", slices.Max(drawn), want[3], 12./5*(want[3]-want[2])/n)
 	}
 }
 
@@ -215,8 +194,7 @@ func ExampleMLP_Layout() {
 	policy := nn.NewPolicy(2, []int{256, 256}, 2)
 	fmt.Println(policy.Params(), "parameters")
 	for _, leaf := range policy.Layout()[:2] {
-		fmt.Printf("layer %d, kernel %v, shape %v, offset %d\n", leaf.Layer, leaf.Kernel, leaf.Shape,
-			leaf.Offset)
+		fmt.Printf("layer %d, kernel %v, shape %v, offset %d\n", leaf.Layer, leaf.Kernel, leaf.Shape, leaf.Offset)
 	}
 	// Output:
 	// 67074 parameters
@@ -294,4 +272,157 @@ func TestNormalisingNetwork(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Weights, not biases, are rounded to the nearest bfloat16, ties to even.
+func TestRoundBFloat16(t *testing.T) {
+	one := nn.MLP{Sizes: []int{1, 1}} // bias, then weight
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	if got := one.RoundBFloat16([]float32{1 + 0x1p-20, 1 + 0x1p-20}); got[0] == 1 || got[1] != 1 {
+		t.Errorf("bias and weight are rounded to %v", got)
+	}
+	var rows, want, x []float32
+	for _, c := range [][2]float32{{1 + 0x1p-8, 1}, {1 + 0x1.8p-7, 1 + 0x1p-6},
+		{1 + 0x1.01p-8, 1 + 0x1p-7}, {-1 - 0x0.ffp-8, -1}, {math.MaxFloat32, inf},
+		{-inf, -inf}, {math.Float32frombits(0x7fffffff), nan}, {nan, nan}} {
+		rows, want, x = append(rows, 0, c[0]), append(want, c[1]), append(x, 1)
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			return []*Node{one.View(in[0]).BFloat16().Apply(in[1])}
+		}, xlatest.Tensor(rows, len(x), 2), xlatest.Tensor(x, len(x), 1))
+		for i, got := range xlatest.Flat[float32](t, out[0]) {
+			host := one.RoundBFloat16(rows[2*i : 2*i+2])[1]
+			for _, got := range []float32{got, host} {
+				if got != want[i] && (got == got || want[i] == want[i]) {
+					t.Errorf("%g is rounded to %g, on the host to %g, not to %g", rows[2*i+1], got, host, want[i])
+				}
+			}
+		}
+	})
+}
+
+// Networks of rounded kernels compute what networks of float32 compute with these kernels: inside
+// loops, for sizes that do not fill words and iterations, and for kernels too large to be packed.
+func TestBFloat16(t *testing.T) {
+	for _, sizes := range [][]int{{87, 64, 48, 8}, {16, 16}, {3, 17, 13, 2}, {1, 1}, {600, 608, 2}} {
+		policy := nn.NewPolicy(sizes[0], sizes[1:len(sizes)-1], sizes[len(sizes)-1])
+		const p = 3
+		draw := uniform(0.1)
+		rows, x := draw(p*policy.Params()), draw(p*sizes[0])
+		var rounded []float32
+		for row := range slices.Chunk(rows, policy.Params()) {
+			rounded = append(rounded, policy.RoundBFloat16(row)...)
+		}
+		xlatest.Each(t, func(t *testing.T, platform *xla.Platform) {
+			out := xlatest.Run(t, platform, func(in []*Node) []*Node {
+				type running struct {
+					Net nn.Net
+					X   *Node
+				}
+				apply := func(net nn.Net) *Node {
+					return xla.For(in[0].Graph(), 2, running{net, in[2]}, func(_ *Node, r running) running {
+						r.X = Add(r.X, InsertAxes(ReduceSum(r.Net.Apply(r.X), 1), -1))
+						return r
+					}).X
+				}
+				return []*Node{apply(policy.View(in[0]).BFloat16()), apply(policy.View(in[1])),
+					apply(policy.View(in[0]))}
+			}, xlatest.Tensor(rows, p, policy.Params()), xlatest.Tensor(rounded, p, policy.Params()),
+				xlatest.Tensor(x, p, sizes[0]))
+			got := xlatest.Flat[float32](t, out[0])
+			xlatest.Close(t, fmt.Sprint(sizes), got, xlatest.Flat[float32](t, out[1]), 1e-5)
+			if slices.Equal(got, xlatest.Flat[float32](t, out[2])) {
+				t.Errorf("%v: kernels are not rounded", sizes)
+			}
+		})
+	}
+}
+
+// dense returns x W + b of a layer in a row, and the rest of the row.
+func dense(row []float32, x []float64, out int) (y []float64, rest []float32) {
+	for k := range out {
+		sum := float64(row[k])
+		for i, v := range x {
+			sum += v * float64(row[out+i*out+k])
+		}
+		y = append(y, sum)
+	}
+	return y, row[out+len(x)*out:]
+}
+
+// A GRU computes PyTorch's equations over a sequence, with and without hidden layers, and whether or not
+// inputs that are always 0 are left out.
+func TestGRU(t *testing.T) {
+	const p, steps, in, units, out = 3, 4, 5, 6, 2
+	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+	for _, hidden := range [][]int{nil, {7}} {
+		gru := nn.GRU{MLP: nn.NewPolicy(in, hidden, out), Units: units}
+		xlatest.Logic(t, func(t *testing.T, platform *xla.Platform) {
+			got := xlatest.Run(t, platform, func(inputs []*Node) []*Node {
+				keys := random.NewKey(inputs[0].Graph(), 5).Split(p)
+				rows := Add(gru.Init(keys), MulScalar(keys.FoldIn(9).Normal(p, gru.Params()), 0.1))
+				policy := gru.Policies(rows, 3)
+				var actions []*Node
+				memory := policy.Memory()
+				for step := range steps {
+					var action *Node
+					memory, action = policy.Act(memory, Reshape(Slice(inputs[0], AxisElem(step)), p, in))
+					actions = append(actions, action)
+				}
+				return append(actions, rows)
+			}, tensors.FromValue(observations(steps, p, in)))
+			rows, x := got[steps].Value().([][]float32), observations(steps, p, in)
+			for k, row := range rows {
+				h := make([]float64, units)
+				for step := range steps {
+					y, row := []float64{}, row
+					for _, v := range x[step][k] {
+						y = append(y, float64(v))
+					}
+					for _, n := range hidden {
+						y, row = dense(row, y, n)
+						for i := range y {
+							y[i] = max(y[i], 0)
+						}
+					}
+					input, row := dense(row, y, 3*units)
+					own, row := dense(row, h, 3*units)
+					for i := range h {
+						reset, keep := sigmoid(input[i]+own[i]), sigmoid(input[units+i]+own[units+i])
+						fresh := math.Tanh(input[2*units+i] + reset*own[2*units+i])
+						h[i] = (1-keep)*fresh + keep*h[i]
+					}
+					action, rest := dense(row, h, out)
+					if len(rest) > 0 {
+						t.Fatalf("%d parameters too many", len(rest))
+					}
+					for i, a := range action {
+						action := got[step].Value().([][]float32)[k][i]
+						if math.Abs(float64(action)-math.Tanh(a)) > 2e-6 {
+							t.Errorf("policy %d, step %d: action %g, want %g", k, step, action, math.Tanh(a))
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// observations are deterministic, [steps][p][in]; component 3 is always 0.
+func observations(steps, p, in int) [][][]float32 {
+	all := make([][][]float32, steps)
+	for s := range all {
+		all[s] = make([][]float32, p)
+		for k := range all[s] {
+			for i := range in {
+				x := math.Sin(float64(31*s + 7*k + 3*i))
+				if i == 3 {
+					x = 0
+				}
+				all[s][k] = append(all[s][k], float32(x))
+			}
+		}
+	}
+	return all
 }

@@ -7,13 +7,17 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
+	"example.com/qdnb/xla/random"
 )
 
 // The rms.* arrays of 12_stats.npz: statistics after each of three batches, and vectors normalised
@@ -30,9 +34,9 @@ func TestGoldenStatistics(t *testing.T) {
 		var inputs []*tensors.Tensor
 		for k := range batches {
 			name := fmt.Sprint("rms.batch_", k)
-			inputs = append(inputs, xlatest.Tensor(data.Float32s(name), data.Shape(name)...))
+			inputs = append(inputs, xlatest.Stored(data, name))
 		}
-		inputs = append(inputs, xlatest.Tensor(data.Float32s("rms.x"), data.Shape("rms.x")...))
+		inputs = append(inputs, xlatest.Stored(data, "rms.x"))
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			var after []*Node
 			s := nn.NewStatistics(in[0].Graph(), d)
@@ -103,4 +107,132 @@ func TestBounded(t *testing.T) {
 			t.Errorf("%v, want %v and NaN", got, want)
 		}
 	})
+}
+
+// Many steps in a loop agree with the equations in float64; rows are independent.
+func TestAdamOracle(t *testing.T) {
+	const steps, rate = 200, 0.05
+	start, target := []float32{3, -2, 0.5, 0, 1e-3, 7}, []float32{1, 1, 1, 1, 1, 1}
+	want := make([]float32, len(start))
+	for i := range start {
+		x, first, second := float64(start[i]), 0.0, 0.0
+		for t := 1; t <= steps; t++ {
+			gradient := 2 * (x - float64(target[i]))
+			first, second = 0.9*first+0.1*gradient, 0.999*second+0.001*gradient*gradient
+			x -= rate * first / (1 - math.Pow(0.9, float64(t))) / (math.Sqrt(second/(1-math.Pow(0.999,
+				float64(t)))) + 1e-8)
+		}
+		want[i] = float32(x)
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			type state struct {
+				X, Target *Node
+				Adam      nn.Moments
+			}
+			adam := nn.NewAdam(rate)
+			end := xla.For(in[0].Graph(), steps, state{in[0], in[1], adam.Start(in[0])},
+				func(_ *Node, s state) state {
+					gradient := Gradient(ReduceAllSum(Square(Sub(s.X, s.Target))), s.X)[0]
+					s.X, s.Adam = adam.Update(s.X, gradient, s.Adam)
+					return s
+				})
+			return []*Node{end.X}
+		}, xlatest.Tensor(start, 2, 3), xlatest.Tensor(target, 2, 3))
+		xlatest.Close(t, "parameters", xlatest.Flat[float32](t, out[0]), want, 2e-5)
+	})
+}
+
+// Orders have each number once, and are functions of their keys. Those of Shuffle are equally
+// likely, and Permutation moves numbers by a third of their range on average.
+func TestOrders(t *testing.T) {
+	const n, draws, many = 4, 1200, 1000
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
+		type state struct {
+			Key    random.Key
+			Orders *Node
+		}
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			key := random.KeyOf(in[0])
+			start := state{key, Zeros(in[0].Graph(), shapes.Make(dtypes.Int32, draws, n))}
+			orders := xla.For(in[0].Graph(), draws, start, func(i *Node, s state) state {
+				s.Orders = xla.SetRow(s.Orders, i, nn.Shuffle(s.Key.FoldInEach(i), n))
+				return s
+			}).Orders
+			return []*Node{orders, nn.Shuffle(key.FoldIn(-1), many), nn.Permutation(key.FoldIn(0), many),
+				nn.Permutation(key.FoldIn(1), many), nn.Permutation(random.Key{Hi: key.Hi, Lo: key.Lo}.FoldIn(0), many)}
+		}, tensors.FromValue(random.SeedWords(5)))
+		counts := map[[n]int32]int{}
+		for order := range slices.Chunk(xlatest.Flat[int32](t, out[0]), n) {
+			counts[[n]int32(order)]++
+			checkOrder(t, order)
+		}
+		const orders = 24
+		chi := 0.0
+		for _, count := range counts {
+			chi += math.Pow(float64(count)-draws/orders, 2) / (draws / orders)
+		}
+		// Chi squared of 23 degrees of freedom exceeds 69 with a probability of 2e-6.
+		if len(counts) != orders || chi > 69 {
+			t.Errorf("%d orders, chi squared %g: %v", len(counts), chi, counts)
+		}
+		var long [][]int32
+		for _, x := range out[1:] {
+			long = append(long, xlatest.Flat[int32](t, x))
+			checkOrder(t, long[len(long)-1])
+		}
+		if slices.Equal(long[1], long[2]) || !slices.Equal(long[1], long[3]) {
+			t.Error("permutations are not a function of their keys")
+		}
+		moved := 0.0 // the expected mean displacement is a third
+		for i, x := range long[1] {
+			moved += math.Abs(float64(i)-float64(x)) / many
+		}
+		if moved < 0.3*many || moved > 0.37*many {
+			t.Errorf("numbers moved by %v on average", moved)
+		}
+	})
+}
+
+func checkOrder(t *testing.T, order []int32) {
+	t.Helper()
+	for i, x := range slices.Sorted(slices.Values(order)) {
+		if int(x) != i {
+			t.Fatalf("%d does not occur exactly once in %v", i, order)
+		}
+	}
+}
+
+func TestWrongShapesAreRefused(t *testing.T) {
+	policy, lstm := nn.NewPolicy(3, []int{4}, 2), nn.LSTM{Inputs: 3, Hidden: 2}
+	coder, short := nn.Autoencoder{Features: 3, Hidden: 2, Steps: 4}, nn.Autoencoder{Features: 3, Hidden: 2, Steps: 1}
+	view := func(in []*Node) []*Node { return policy.View(in[0]).Kernel }
+	cell := func(in []*Node) []*Node { return []*Node{lstm.View(in[0]).Bias} }
+	encode := func(a nn.Autoencoder) func(in []*Node) []*Node {
+		return func(in []*Node) []*Node { return []*Node{a.Encode(in[0], in[1])} }
+	}
+	n := coder.Params()
+	for _, c := range []struct {
+		want  string
+		build func(in []*Node) []*Node
+		dims  [][]int // of the inputs
+	}{
+		{"networks [3 4 2] have 26 parameters each", view, [][]int{{2, 27}}},
+		{"networks [3 4 2] have 26 parameters each", view, [][]int{{26}}},
+		{"networks [3 4 2] have 26 parameters each", view, [][]int{{2, 1, 26}}},
+		{"an LSTM of 3 inputs and 2 units has 48 parameters", cell, [][]int{{49}}},
+		{"an LSTM of 3 inputs and 2 units has 48 parameters", cell, [][]int{{1, 48}}},
+		{"an auto-encoder of 3 features and 2 units has 105 parameters", encode(coder),
+			[][]int{{n + 1}, {5, 4, 3}}},
+		{"a row of shape (Float32)[2, 105] does not fit", encode(coder), [][]int{{2, n}, {5, 4, 3}}},
+		{"an auto-encoder of 4 steps of 3 features cannot read sequences", encode(coder),
+			[][]int{{1, n}, {5, 3, 4}}},
+		{"of two steps or more", encode(short), [][]int{{1, n}, {5, 1, 3}}},
+	} {
+		var inputs []shapes.Shape
+		for _, dims := range c.dims {
+			inputs = append(inputs, shapes.Make(dtypes.Float32, dims...))
+		}
+		errtest.Want(t, errtest.Of(xlatest.Compile(xlatest.Best(t), "wrong", inputs, c.build)), c.want)
+	}
 }
