@@ -99,12 +99,10 @@ func TestTerminalBarKeepsToOneLine(t *testing.T) {
 		clock.advance(time.Second)
 	}
 	b.Done("finished")
-	if !strings.Contains(out.String(), "50%") || !strings.Contains(out.String(),
-		"|  5s left  detail ") {
+	if !strings.Contains(out.String(), "50%") || !strings.Contains(out.String(), "|  5s left  detail ") {
 		t.Errorf("half-way it should say so: %q", out.String())
 	}
-	if n := strings.Count(out.String(), "\n"); n != 1 || !strings.HasSuffix(out.String(),
-		"run  finished\n") {
+	if n := strings.Count(out.String(), "\n"); n != 1 || !strings.HasSuffix(out.String(), "run  finished\n") {
 		t.Errorf("%d lines: %q", n, out.String())
 	}
 	for line := range strings.SplitSeq(out.String(), "\r") {
@@ -157,14 +155,12 @@ func TestBarOfAResumedRun(t *testing.T) {
 	resume(notebook(func(page string) { pages = append(pages, page) }, func() {}))
 	want := "<code> 60%  40s left  max fitness -128.3  coverage 73.7 %  QD score 2.514e+05  " +
 		"map-elites-pointmaze…</code></div>"
-	if last := pages[len(pages)-1]; !strings.HasSuffix(last, want) ||
-		!strings.Contains(last, "nowrap") {
+	if last := pages[len(pages)-1]; !strings.HasSuffix(last, want) || !strings.Contains(last, "nowrap") {
 		t.Errorf("a notebook shows %s, want %s", last, want)
 	}
 	var out bytes.Buffer
 	resume(plain(&out))
-	if want := " 60%  40s left  " + strings.Join(figures, "  ") + "  " + name +
-		"\n"; out.String() != want {
+	if want := " 60%  40s left  " + strings.Join(figures, "  ") + "  " + name + "\n"; out.String() != want {
 		t.Errorf("a file has %q, want %q", out.String(), want)
 	}
 }
@@ -172,8 +168,7 @@ func TestBarOfAResumedRun(t *testing.T) {
 func TestBarTakesAnything(t *testing.T) {
 	clock := newClock()
 	var pages []string
-	b := newBar("run", notebook(func(page string) { pages = append(pages, page) }, func() {}),
-		clock.now)
+	b := newBar("run", notebook(func(page string) { pages = append(pages, page) }, func() {}), clock.now)
 	nan := 0.0
 	nan /= nan
 	for _, fraction := range []float64{-1, nan, 0.5, 0.2, 7} {
