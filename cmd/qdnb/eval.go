@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -214,12 +213,13 @@ func (c *evalCmd) environment(run *runs.Run) (envs.Env, envs.Conditions, error) 
 	if c.Env == "" && !changed {
 		return nil, nil, nil
 	}
+	var env envs.Env
+	var err error
 	if c.Env == "" {
-		if _, err := policies.Environment(run); err != nil {
-			return nil, nil, err
-		}
+		env, err = policies.Environment(run)
+	} else {
+		env, err = envs.Make(c.Env)
 	}
-	env, err := envs.Make(cmp.Or(c.Env, run.Config.Env))
 	if err != nil || !changed {
 		return env, nil, err
 	}

@@ -31,7 +31,7 @@ func TestTrainRobot(t *testing.T) {
 		t.Errorf("trained from its folder the run is\n%s, not\n%s", again, stdout)
 	}
 	succeed(t, "show", run)
-	succeed(t, "eval", run, "--episodes", "2", "--backend", "go")
+	succeed(t, "eval", run, "--episodes", "2", "--backend", "go", "--actuators", "0.5")
 	succeed(t, "export", run, "--out", filepath.Join(dir, "gait.onnx"))
 	var contract struct{ Observations []envs.Component }
 	must.Do(json.Unmarshal(must.Get(os.ReadFile(filepath.Join(dir, "gait.json"))), &contract))
