@@ -8,7 +8,8 @@ last digit. States and actions are exact float32 numbers; actions are from -1 to
     actions         [SAMPLES, 2, n]
     observations    [SAMPLES, 2, n], rewards and terminated [SAMPLES, 2]: after each step
     noise           [SAMPLES, 2, parts]: the largest relative change of each part of an observation, and of the
-                    reward, when the numbers of the state move by 6e-8 (three draws)
+                    reward, when the numbers of the state move by 6e-8 of themselves, or positions by 6e-8, which
+                    is how float32 rounds places some 0.5 m from the origin (three draws each)
     parts           the sizes of the parts: positions, velocities, and what follows them
 """
 import sys
@@ -38,7 +39,7 @@ def error(one, other, cuts):
 
 def samples(name, n):
     env = gymnasium.make(name)
-    m, d, rng = env.unwrapped.model, env.unwrapped.data, np.random.default_rng(0)
+    m, d, rng, other = env.unwrapped.model, env.unwrapped.data, np.random.default_rng(0), np.random.default_rng(1)
     m.opt.solver, m.opt.iterations, m.opt.tolerance = mujoco.mjtSolver.mjSOL_NEWTON, 300, 1e-30
     m.opt.ls_iterations = 300
     seen = env.observation_space.shape[0] - m.nv - sum(TASKS[name])
@@ -56,6 +57,7 @@ def samples(name, n):
         actions = single(rng.uniform(-1, 1, (2, *env.action_space.shape)))
         found = steps(env, qpos, qvel, actions)
         twins = [steps(env, *(x * (1 + 6e-8 * rng.uniform(-1, 1, x.shape)) for x in (qpos, qvel)), actions) for _ in range(3)]
+        twins += [steps(env, qpos + 6e-8 * other.uniform(-1, 1, qpos.shape), qvel, actions) for _ in range(3)]
         out["noise"].append([np.max([error(found[i], twin[i], cuts) for twin in twins], axis=0) for i in range(2)])
         for k, x in (("qpos", qpos), ("qvel", qvel), ("actions", actions)):
             out[k].append(x)
