@@ -141,7 +141,9 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 			if strings.HasSuffix(p.Name, "training") {
 				allowed = 1
 			}
-			if n := waits(text); n != allowed {
+			// MuJoCo's constraints are solved until all copies have converged, which only the device knows.
+			solves := strings.Contains(spec.Env, "-v5")
+			if n := waits(text); n != allowed && !(solves && n > 0) {
 				t.Errorf("%s of %s for %s has %d loops whose count only the device knows, not %d",
 					p.Name, spec.Algorithm, kind, n, allowed)
 			}
@@ -173,8 +175,8 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 			}}, 1)
 		}
 		for _, env := range envs.Names() {
-			if strings.Contains(env, "-v5") {
-				continue // MuJoCo's constraints are solved until all copies have converged, which only the device knows
+			if strings.Contains(env, "-v5-") || env == "Humanoid-v5" {
+				continue // differs from another one in the descriptor, or takes seconds to build
 			}
 			if env == "halfcheetah-hurdles" {
 				check(t, kind, qdnb.Spec{Algorithm: records.HierarchicalControl, Env: env}, 1)
