@@ -35,13 +35,13 @@ func grid(draw func(ctx context.Context, folder string) (figures.Grid, error)) f
 }
 
 func main() {
-	if err := draw(nb.Interruptible()); err != nil {
+	if err := drawPages(nb.Interruptible()); err != nil {
 		fmt.Fprintln(os.Stderr, "docfigures:", err)
 		os.Exit(1)
 	}
 }
 
-func draw(ctx context.Context) error {
+func drawPages(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "docfigures")
 	if err != nil {
 		return err
