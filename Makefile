@@ -194,6 +194,12 @@ replay: check compile plugin .tools/peer-brax/.stamp ## play 64 policies of a ru
 	@go build -o build/qdnb ./cmd/qdnb
 	@.tools/peer-brax/bin/python tools/peer/brax_replay.py build/qdnb $(RUN)
 
+.PHONY: replay-gymnasium
+replay-gymnasium: check compile plugin .tools/peer-gymnasium/.stamp ## play ten policies of a run on one of Gymnasium's tasks there, too, and compare whole episodes (RUN=folder)
+	@mkdir -p build
+	@go build -o build/qdnb ./cmd/qdnb
+	@.tools/peer-gymnasium/bin/python tools/peer/gymnasium_replay.py build/qdnb $(RUN)
+
 BENCHMARK ?= build/benchmark
 QDAX ?= build/qdax
 
