@@ -44,8 +44,7 @@ func (b Ball) Init(p skills.Problem, key random.Key) skills.Diversity {
 }
 
 func (b Ball) step(of skills.Batch) *Node { // 0 where the next state is of another episode
-	return Mul(Sub(b.Map.Params.Apply(of.Next), b.Map.Params.Apply(of.Now)),
-		InsertAxes(OneMinus(of.Done), 1))
+	return Mul(Sub(b.Map.Params.Apply(of.Next), b.Map.Params.Apply(of.Now)), InsertAxes(OneMinus(of.Done), 1))
 }
 
 func (b Ball) Reward(of skills.Batch) *Node { return ReduceSum(Mul(b.step(of), of.Skill), 1) }

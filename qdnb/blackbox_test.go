@@ -8,22 +8,19 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla/backend"
 )
 
 // solving returns the spec of a small run of an algorithm on a task without physics.
 func solving(algorithm, env, folder string, generations int) Spec {
 	spec := small(folder, generations)
 	spec.Algorithm, spec.Env = algorithm, env
-	spec.Tune = runs.Assign("batch=30", "cells=32", "cvt_samples=500", "slice=5", "iso_sigma=0",
-		"line_sigma=0")
+	spec.Tune = runs.Assign("batch=30", "cells=32", "cvt_samples=500", "slice=5", "iso_sigma=0", "line_sigma=0")
 	return spec
 }
 
 // Solutions are found, drawn from the task's initial range, and replayed with the same fitness and
 // descriptor. They have no films.
 func TestTasksWithoutPhysics(t *testing.T) {
-	t.Setenv(backend.BackendEnv, "go")
 	for env, limits := range map[string][2]float32{"arm": {0, 1}, "rastrigin": {-5.12, 5.12}} {
 		run := train(t, solving("map-elites", env, t.TempDir(), 1))
 		repertoire := must.Get(run.Repertoire())

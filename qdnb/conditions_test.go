@@ -65,8 +65,7 @@ func TestTrainingUnderConditions(t *testing.T) {
 	}
 	_, usual := under(plain)
 	run, adjusted := under(strong(2))
-	if adjusted[1] < usual[1]+1 || math.Abs(adjusted[1]-run.Status.MaxFitness) > 0.1 ||
-		adjusted[0] == adjusted[1] {
+	if adjusted[1] < usual[1]+1 || math.Abs(adjusted[1]-run.Status.MaxFitness) > 0.1 || adjusted[0] == adjusted[1] {
 		t.Errorf("trained under gravity 1 the best have %.4g under gravities 1 and 2, "+
 			"trained under gravity 2 %.4g; archived %.4g",
 			usual, adjusted, run.Status.MaxFitness)

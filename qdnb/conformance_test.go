@@ -49,11 +49,11 @@ func TestAlgorithms(t *testing.T) {
 		record := records.Of(algorithm)
 		budgets := []int{4, 7} // AURORA's loops of two: trained at 0 and 4; the threshold is due after 6
 		if !record.Evolves() {
-			budgets = []int{5, 33, 36} // the replay buffer wraps around after 30
+			budgets = []int{5, 33} // the replay buffer wraps around after 30
 		}
 		t.Run(algorithm, func(t *testing.T) {
 			t.Parallel()
-			whole := train(t, of(t.TempDir(), budgets[len(budgets)-1]))
+			whole := resumes(t, training(of), budgets...)
 			table := must.Get(whole.Metrics())
 			got := table.Columns[8:]
 			if algorithm == "ppo" { // the first are fitness and descriptor
@@ -75,7 +75,6 @@ func TestAlgorithms(t *testing.T) {
 				len(played.Results) != 1 {
 				t.Errorf("replaying its best policy: %v", err)
 			}
-			resumes(t, whole, of, budgets...)
 			if !must.Get(registry.Find(algorithm)).NeedsGradients() { // those solve tasks without episodes
 				survives(t, of(t.TempDir(), budgets[0]))
 			}
@@ -88,16 +87,12 @@ func TestPresetsHaveRecords(t *testing.T) {
 	presets := slices.Concat(slices.Collect(maps.Keys(evolution.Algorithms)), slices.Collect(maps.Keys(skills.Algorithms)),
 		[]string{"ppo"})
 	slices.Sort(presets)
-	if names := slices.Sorted(slices.Values(Algorithms())); !slices.Equal(presets, names) {
-		t.Errorf("the presets are %v, the records %v", presets, names)
-	}
+	errtest.Equal(t, "the presets", presets, slices.Sorted(slices.Values(Algorithms())))
 	all := map[string]algorithms.Entry{}
 	algorithms.Add(all, "dns", algorithms.Entry{})
 	func() {
 		defer func() {
-			if got := recover(); got != `algorithm "dns" has two presets: rename one` {
-				t.Errorf("a second preset panics with %v", got)
-			}
+			errtest.Equal(t, "a second preset panics", recover(), `algorithm "dns" has two presets: rename one`)
 		}()
 		algorithms.Add(all, "dns", algorithms.Entry{})
 	}()

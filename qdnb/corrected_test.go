@@ -2,6 +2,7 @@ package qdnb
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -63,8 +64,7 @@ func TestCorrectedDuringTraining(t *testing.T) {
 		}
 		corrected := nb.Must(run.Corrected())
 		if len(corrected) != 6 {
-			t.Fatalf("%s: %d corrected repertoires, want one for each generation", spec.Algorithm,
-				len(corrected))
+			t.Fatalf("%s: %d corrected repertoires, want one for each generation", spec.Algorithm, len(corrected))
 		}
 		spec.Runs = t.TempDir()
 		stopped(t, spec)
@@ -77,16 +77,14 @@ func TestCorrectedDuringTraining(t *testing.T) {
 		if len(nb.Must(plain.Corrected())) != 0 {
 			t.Errorf("%s: corrected repertoires that nobody asked for", spec.Algorithm)
 		}
-		play := PlaySpec{Cells: nb.Must(plain.RepertoireMap()).Filled(), Episodes: 3, Seed: spec.Seed,
-			Backend: "go"}
+		play := PlaySpec{Cells: nb.Must(plain.RepertoireMap()).Filled(), Episodes: 3, Seed: spec.Seed, Backend: "go"}
 		c := nb.Must(nb.Must(Play(background, plain, play)).Corrected(plain, runs.ByMean))
 		nb.Check(c.Save())
 		train(t, late)
 		last, saved := corrected[5], nb.Must(plain.Corrected())[0]
 		last.Seconds, saved.Seconds = 0, 0
 		if !reflect.DeepEqual(saved, last) || saved.Episodes != 3 || saved.FitnessStd <= 0 {
-			t.Errorf("%s: the finished run's corrected repertoire is %+v, want %+v", spec.Algorithm,
-				saved, last)
+			t.Errorf("%s: the finished run's corrected repertoire is %+v, want %+v", spec.Algorithm, saved, last)
 		}
 		spec.Runs, spec.CorrectedBy = t.TempDir(), runs.ByMedian
 		other := train(t, spec)
@@ -107,9 +105,7 @@ func TestCorrectedDuringTraining(t *testing.T) {
 		}
 		spec.Seed++
 		seeds := nb.Must(figures.CorrectedMetrics([]*runs.Run{other, train(t, spec)}, figures.EnvSteps))
-		if n := len(seeds.Panels[1][1].Legend); n != 1 {
-			t.Errorf("%s: two seeds are %d lines", spec.Algorithm, n)
-		}
+		errtest.Equal(t, fmt.Sprintf("%s: curves of two seeds", spec.Algorithm), len(seeds.Panels[1][1].Legend), 1)
 	}
 	spec := small(t.TempDir(), 1)
 	for _, n := range []int{-1, 1e9} {

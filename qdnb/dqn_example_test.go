@@ -189,7 +189,7 @@ func Example_dqn() {
 	folder, _ := os.MkdirTemp("", "runs")
 	defer os.RemoveAll(folder)
 	run := nb.Must(qdnb.Train(context.Background(), qdnb.Spec{Name: "dqn", Environment: cartPole{}, Loop: defaultDQN(),
-		Runs: folder, Budget: qdnb.Generations(400), Quiet: true}))
+		Runs: folder, Backend: qdnb.Device(), Budget: qdnb.Generations(400), Quiet: true}))
 	figure := nb.Must(figures.Columns([]*runs.Run{run}, figures.EnvSteps, "fitness_mean", "loss"))
 	nb.Check(figure.Save(filepath.Join(folder, "dqn.svg")))
 	table, longest := nb.Must(run.Metrics()), 0.0

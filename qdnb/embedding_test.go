@@ -8,7 +8,6 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
-	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/xla/random"
 )
@@ -16,32 +15,16 @@ import (
 // The types below embed a part and forget a method that returns the part.
 type (
 	ownAdd       struct{ repertoire.Grid }
-	ownEmpty     struct{ repertoire.Grid }
-	ownAurora    struct{ repertoire.Aurora }
 	ownOffspring struct{ evolution.IsoLineEmitter }
 	ownInit      struct{ evolution.IsoLineEmitter }
 	ownProposals struct{ evolution.PolicyGradient }
 	ownReward    struct{ skills.DIAYN }
 	ownLearner   struct{ skills.DIAYN }
-	ownDynamics  struct{ skills.DADS }
 )
 
 func (a ownAdd) Add(found repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
 	grid, in := a.Grid.Add(found)
 	return ownAdd{grid.(repertoire.Grid)}, in
-}
-
-func (a ownEmpty) Empty(task scoring.Task, key random.Key) repertoire.Archive {
-	return ownEmpty{a.Grid.Empty(task, key).(repertoire.Grid)}
-}
-
-func (a ownAurora) Empty(task scoring.Task, key random.Key) repertoire.Archive {
-	return ownAurora{a.Aurora.Empty(task, key).(repertoire.Aurora)}
-}
-
-func (a ownAurora) Add(found repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
-	aurora, in := a.Aurora.Add(found)
-	return ownAurora{aurora.(repertoire.Aurora)}, in
 }
 
 func (e ownOffspring) Offspring(p evolution.Parents, _ *Node, keys random.Key) *Node {
@@ -60,20 +43,9 @@ func (d ownLearner) Init(p skills.Problem, key random.Key) skills.Diversity {
 	return ownLearner{d.DIAYN.Init(p, key).(skills.DIAYN)}
 }
 
-func (d ownDynamics) Init(p skills.Problem, key random.Key) skills.Diversity {
-	return ownDynamics{d.DADS.Init(p, key).(skills.DADS)}
-}
-
-func (d ownDynamics) Learn(b skills.Batch) (skills.Diversity, *Node) {
-	after, loss := d.DADS.Learn(b)
-	return ownDynamics{after.(skills.DADS)}, loss
-}
-
 // A part that embeds another one and inherits a method that returns the part would be replaced by the
 // embedded one: the error names the method to write.
 func TestEmbeddedPartsKeepTheirMethods(t *testing.T) {
-	aurora := defaultAurora()
-	aurora.Capacity, aurora.Every, aurora.Sampling = 24, 2, 5
 	diayn := skills.DIAYN{LearningRate: 0.01, Hidden: []int{8}}
 	proposing := Tune(func(h *evolution.MapElites) {
 		h.Mix = evolution.Mix{{Emitter: ownProposals{h.Mix[0].Emitter.(evolution.PolicyGradient)}, Of: 1}}
@@ -85,17 +57,11 @@ func TestEmbeddedPartsKeepTheirMethods(t *testing.T) {
 		replacement  string
 	}{
 		{"map-elites", archiving(ownAdd{}), "qdnb.ownAdd", "Empty", "repertoire.Grid"},
-		{"map-elites", archiving(&ownAdd{}), "qdnb.ownAdd", "Empty", "repertoire.Grid"},
-		{"map-elites", archiving(ownEmpty{}), "qdnb.ownEmpty", "Add", "repertoire.Grid"},
-		{"map-elites", archiving(ownAurora{aurora}), "qdnb.ownAurora", "Maintain",
-			"repertoire.Aurora"},
 		{"map-elites", emitting(ownOffspring{}), "qdnb.ownOffspring", "Init", "evolution.IsoLineEmitter"},
 		{"map-elites", emitting(ownInit{}), "qdnb.ownInit", "Update", "evolution.IsoLineEmitter"},
 		{"pga-map-elites", proposing, "qdnb.ownProposals", "Prepare", "evolution.PolicyGradient"},
 		{"diayn-reward", skilled(skills.Parts{Diversity: ownReward{diayn}}), "qdnb.ownReward", "Init", "skills.DIAYN"},
 		{"diayn-reward", skilled(skills.Parts{Diversity: ownLearner{diayn}}), "qdnb.ownLearner", "Learn", "skills.DIAYN"},
-		{"diayn-reward", skilled(skills.Parts{Diversity: ownDynamics{skills.DADS{LearningRate: 0.01, Components: 2, Hidden: []int{8}}}}),
-			"qdnb.ownDynamics", "Observe", "skills.DADS"},
 	} {
 		spec := smallest(c.algorithm, t.TempDir())
 		spec.Name, spec.Budget, spec.Tune = "own", Generations(5), spec.Tune.And(c.own)

@@ -1,7 +1,6 @@
 package qdnb
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/random"
 )
 
@@ -61,7 +59,6 @@ func svg(t *testing.T, figure interface{ Save(path string) error }) string {
 }
 
 func TestCustomEnvironment(t *testing.T) {
-	t.Setenv(backend.BackendEnv, "go")
 	env := plane{"plane"}
 	spec := own(t.TempDir(), env)
 	run := train(t, spec)
@@ -91,15 +88,9 @@ func TestCustomEnvironment(t *testing.T) {
 	ant := nb.Must(envs.Make("ant-uni"))
 	errtest.Want(t, errtest.Of(Play(background, run, in(ant))), "for plane, which has 2 and 2")
 
-	for name, figure := range map[string]figures.Grid{
-		"trajectories": nb.Must(trajectories(run, in(env))),
-		"repertoire":   nb.Must(figures.Repertoire(run)), "snapshots": nb.Must(figures.Snapshots(run, 2)),
-	} {
-		for _, label := range []string{"east (m)", "north (m)"} {
-			if !strings.Contains(strings.ToLower(svg(t, figure)), label) {
-				t.Errorf("%s: no axis is called %q", name, label)
-			}
-		}
+	for _, figure := range []figures.Grid{nb.Must(trajectories(run, in(env))), nb.Must(figures.Repertoire(run)),
+		nb.Must(figures.Snapshots(run, 2))} {
+		errtest.Contains(t, strings.ToLower(svg(t, figure)), "east (m)", "north (m)")
 	}
 }
 
@@ -155,9 +146,7 @@ func TestEvaluationsBeyondTheSpecAreReportedOnce(t *testing.T) {
 			if c.upper > 0 {
 				count = 0
 			}
-			if got := found[0].Status.Outside; got != count {
-				t.Errorf("%s: %d evaluations outside of the limits, want %d", algorithm, got, count)
-			}
+			errtest.Equal(t, algorithm, found[0].Status.Outside, count)
 		}
 	}
 }
@@ -167,9 +156,7 @@ func TestOffsetsOfBuiltInEnvironmentsAreNotReported(t *testing.T) {
 	training := nb.Must(own(t.TempDir(), plane{"plane"}).Training())
 	training.Env = deep{plane{"ant-omni"}, 0.4, 2}
 	said := stderr(t, func() { nb.Must(training.Run(background)) })
-	if said != "" {
-		t.Errorf("said %q", said)
-	}
+	errtest.Equal(t, "said", said, "")
 }
 
 // lags has two objectives, one of which is below its Lowest reward.
@@ -189,9 +176,7 @@ func TestReturnsBelowTheReferencePointAreReportedOnce(t *testing.T) {
 	last := said[strings.LastIndex(said, "at most ")+len("at most "):]
 	must.Get(fmt.Sscan(last, &needed))
 	task.Facts.Objectives[1].Lowest, spec.Runs, spec.Budget = needed, t.TempDir(), Generations(1)
-	if said := stderr(t, func() { train(t, spec) }); said != "" {
-		t.Errorf("with the reward that was asked for: %q", said)
-	}
+	errtest.Equal(t, "with the reward that was asked for", stderr(t, func() { train(t, spec) }), "")
 }
 
 // The lowest thresholds of annealed archives follow the episode length, unless they are set, and the
@@ -212,26 +197,5 @@ func TestLowestThresholdFollowsTheEpisodeLength(t *testing.T) {
 	spec := Spec{Algorithm: "cma-maega", Env: "sphere"}
 	if got := nb.Must(nb.Must(spec.Config()).Assignments()); !slices.Contains(got, "threshold_min=0") {
 		t.Errorf("%v lacks threshold_min", got)
-	}
-}
-
-// Figures of runs without a recorded descriptor, such as imported ones, use that of the environment.
-func TestRunsWithoutADescriptorHaveFigures(t *testing.T) {
-	run := train(t, small(t.TempDir(), 2))
-	if len(run.Status.Descriptor) != 2 {
-		t.Errorf("the run records the descriptor %v", run.Status.Descriptor)
-	}
-	file := filepath.Join(run.Dir, "status.json")
-	data := nb.Must(os.ReadFile(file))
-	start := bytes.Index(data, []byte(`"descriptor"`))
-	end := start + bytes.IndexByte(data[start:], ']') + 2
-	data = append(append([]byte{}, data[:start]...), data[end:]...)
-	must.Do(os.WriteFile(file, data, 0o666))
-	older := nb.Must(runs.Open(run.Dir))
-	if older.Status.Descriptor != nil {
-		t.Fatal("the test proves nothing")
-	}
-	if !strings.Contains(svg(t, nb.Must(figures.Repertoire(older))), "Final x") {
-		t.Error("no axis is called Final x")
 	}
 }

@@ -13,9 +13,7 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/nb"
-	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/random"
 )
 
@@ -91,8 +89,7 @@ func madeUpOn(t *testing.T, env string, count int) (*runs.Run, *runs.Skills) {
 	for range runs.Row(s.Sizes()) {
 		s.Policy = append(s.Policy, float32(random.NormFloat64()))
 	}
-	config := nb.Must(runs.NewConfig("dads", env, 0,
-		map[string]any{"hidden": []int{1}, "episode_length": 12}))
+	config := nb.Must(runs.NewConfig("dads", env, 0, map[string]any{"hidden": []int{1}, "episode_length": 12}))
 	run := must.Get(runs.Import(t.TempDir(), config, func(w *runs.Writer) error {
 		if err := w.SaveSkills(s); err != nil {
 			return err
@@ -105,7 +102,7 @@ func madeUpOn(t *testing.T, env string, count int) (*runs.Run, *runs.Skills) {
 // Evaluated skills act as the network conditioned on the skill. Every episode has another initial
 // state, which all skills share, and the results of a skill do not depend on the others.
 func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
-	for _, backend := range []string{"", "go"} {
+	for _, backend := range []string{device(), "go"} {
 		for _, count := range []int{3, 0} {
 			run, skills := madeUp(t, count)
 			spec := PlaySpec{Environment: drift{"drift"}, Episodes: 7, Seed: 5, Backend: backend}
@@ -130,9 +127,7 @@ func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 					}
 					sum, square = sum+want, square+want*want
 				}
-				if len(starts) != 7 {
-					t.Errorf("7 episodes start from %d states", len(starts))
-				}
+				errtest.Equal(t, "starts of 7 episodes", len(starts), 7)
 				std := math.Sqrt(square/7 - sum/7*sum/7)
 				if math.Abs(r.Mean()-sum/7) > 1e-5 || math.Abs(r.Std()-std) > 1e-4 || r.Median() != float64(
 					slices.Sorted(slices.Values(r.Fitnesses))[3]) {
@@ -154,14 +149,12 @@ func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 func TestEvaluateInParts(t *testing.T) {
 	run, skills := madeUp(t, 2)
 	n := 2051 // a call of the program computes 2048
-	found := nb.Must(Play(background, run, PlaySpec{Environment: drift{"drift"}, Episodes: n,
-		Skills: []int{1}}))
+	found := nb.Must(Play(background, run, PlaySpec{Environment: drift{"drift"}, Episodes: n, Skills: []int{1}}))
 	r, starts := found.Results[0], map[string]bool{}
 	for i, fitness := range r.Fitnesses {
 		start := r.Descriptors[2*i : 2*i+2]
 		starts[fmt.Sprint(start)] = true
-		if want := driftFitness(skills, 1, start,
-			12); math.Abs(float64(fitness)-want) > 1e-5*(1+math.Abs(want)) {
+		if want := driftFitness(skills, 1, start, 12); math.Abs(float64(fitness)-want) > 1e-5*(1+math.Abs(want)) {
 			t.Fatalf("episode %d from %v has fitness %g, want %g", i, start, fitness, want)
 		}
 	}
@@ -171,26 +164,8 @@ func TestEvaluateInParts(t *testing.T) {
 	}
 }
 
-func TestMeanStdMedianOfFewEpisodes(t *testing.T) {
-	e := policies.Evaluated{Fitnesses: []float32{4, 1, 3, 8},
-		Descriptors: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
-	if e.Mean() != 4 || e.Median() != 3.5 || math.Abs(e.Std()-math.Sqrt(26.0/4)) > 1e-12 ||
-		!slices.Equal(e.Descriptor(), []float64{4, 5}) {
-		t.Errorf("%g, %g, %g, %g", e.Mean(), e.Median(), e.Std(), e.Descriptor())
-	}
-	one := policies.Evaluated{Fitnesses: []float32{-2}}
-	if one.Mean() != -2 || one.Std() != 0 || one.Median() != -2 || len(one.Descriptor()) != 0 {
-		t.Errorf("one episode: %g, %g, %g, %g", one.Mean(), one.Std(), one.Median(), one.Descriptor())
-	}
-	lost := policies.Evaluated{Fitnesses: []float32{1, float32(math.Inf(-1))}}
-	if !math.IsInf(lost.Mean(), -1) || !math.IsNaN(lost.Std()) {
-		t.Errorf("a lost episode: %g, %g", lost.Mean(), lost.Std())
-	}
-}
-
 // The mean fitness of a cell is close to its fitness in the repertoire. Initial states differ.
 func TestEvaluateCells(t *testing.T) {
-	t.Setenv(backend.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 4))
 	repertoire := nb.Must(run.Repertoire())
 	best := repertoire.Best()
@@ -202,16 +177,14 @@ func TestEvaluateCells(t *testing.T) {
 	}
 	if distance := math.Abs(r.Mean() - float64(repertoire.Fitnesses[best])); distance > 5 ||
 		r.Std() == 0 || len(r.Descriptor()) != 2 {
-		t.Errorf("fitness %g, std %g; it was found with %g", r.Mean(), r.Std(),
-			repertoire.Fitnesses[best])
+		t.Errorf("fitness %g, std %g; it was found with %g", r.Mean(), r.Std(), repertoire.Fitnesses[best])
 	}
 	two := nb.Must(Play(background, run, PlaySpec{Episodes: 2, Cells: repertoire.Filled()[:2]}))
 	if len(two.Results) != 2 || two.Results[1].Number != repertoire.Filled()[1] {
 		t.Errorf("%+v", two)
 	}
 
-	empty := slices.IndexFunc(repertoire.Fitnesses,
-		func(f float32) bool { return math.IsInf(float64(f), -1) })
+	empty := slices.IndexFunc(repertoire.Fitnesses, func(f float32) bool { return math.IsInf(float64(f), -1) })
 	skilled, _ := madeUp(t, 2)
 	ant, other := nb.Must(envs.Make("ant-uni")), drift{"drift"}
 	for want, c := range map[string]struct {

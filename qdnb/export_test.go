@@ -1,8 +1,11 @@
 package qdnb
 
-// For the ledger of programs.
+// For the ledger of programs, and for variants of users.
 var (
+	Device   = device
 	Smallest = smallest
 	Lever    = lever
 	OwnParts = ownParts
+	Training = training
+	Resumes  = resumes
 )

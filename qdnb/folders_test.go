@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 )
 
@@ -25,9 +26,7 @@ type folder struct {
 func TestImportsRunOneWay(t *testing.T) {
 	const module, internal = "example.com/qdnb/", "internal"
 	list := tables(read(t, filepath.Join(root, "ARCHITECTURE.md")), "folder")
-	if len(list) != 1 {
-		t.Fatalf("there are %d tables of folders", len(list))
-	}
+	errtest.Equal(t, "tables of folders", len(list), 1)
 	folders := map[string]folder{}
 	for i, row := range list[0][1:] {
 		for _, name := range regexp.MustCompile("[a-z0-9/]+/").FindAllString(row[0], -1) {

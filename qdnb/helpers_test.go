@@ -78,8 +78,7 @@ func finishedRunOn(t *testing.T, root, algorithm string, spec envs.Spec, seed in
 				return err
 			}
 		} else {
-			s := &runs.Skills{Observations: spec.Observations, Actions: spec.Actions, Count: 3,
-				Hidden: []int{8}}
+			s := &runs.Skills{Observations: spec.Observations, Actions: spec.Actions, Count: 3, Hidden: []int{8}}
 			s.Policy = draw(runs.Row(s.Sizes()))
 			if err := w.SaveSkills(s); err != nil {
 				return err

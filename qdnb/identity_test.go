@@ -16,6 +16,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -62,8 +63,7 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 	spec = variantIn(folder, evolution.Stateless(renamed))
 	spec.Backend = filepath.Join(t.TempDir(), "none.so") // nothing is left to compute
 	if said := stderr(t, func() { again = train(t, spec) }); said != "" || again.Dir != run.Dir {
-		t.Errorf("with other names of variables it says %q and is in %s, not %s", said, again.Dir,
-			run.Dir)
+		t.Errorf("with other names of variables it says %q and is in %s, not %s", said, again.Dir, run.Dir)
 	}
 	said = stderr(t, func() { other = train(t, variantIn(folder, noisy(0.1))) })
 	when := nb.Must(runs.Open(run.Dir)).Status.Updated.Local().Format("2 January 2006, 15:04")
@@ -78,6 +78,9 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 		again = train(t, variantIn(folder, noisy(0.1)))
 	}); said != "" || again.Dir != other.Dir {
 		t.Errorf("the changed one again says %q and is in %s", said, again.Dir)
+	}
+	if run.Status.Base != "map-elites" || run.Config.Algorithm != "noisy" {
+		t.Errorf("%s is a variant of %q", run.Name(), run.Status.Base)
 	}
 	for _, r := range []*runs.Run{run, other} {
 		if found, err := Play(background, r, PlaySpec{Episodes: 2,
@@ -244,8 +247,7 @@ func ownParts() map[string][]Spec {
 	}
 	diayn := skills.DIAYN{LearningRate: 0.01, Hidden: []int{8}}
 	other := skills.DIAYN{LearningRate: 0.02, Hidden: []int{8}}
-	for _, d := range []skills.Diversity{paying{diayn, 1}, paying{diayn, 1}, paying{diayn, 2},
-		paying{other, 1}} {
+	for _, d := range []skills.Diversity{paying{diayn, 1}, paying{diayn, 1}, paying{diayn, 2}, paying{other, 1}} {
 		add("diversity", "diayn-reward", func(s *Spec) {
 			s.Tune = s.Tune.And(skilled(skills.Parts{Diversity: d}))
 		})
@@ -274,8 +276,7 @@ func TestFingerprints(t *testing.T) {
 				again := spec
 				again.Backend = "cpu"
 				if other := nb.Must(again.Config()); !maps.Equal(other.Parts, config.Parts) {
-					t.Errorf("%s: another backend gives the fingerprint %v, not %v", part, other.Parts,
-						config.Parts)
+					t.Errorf("%s: another backend gives the fingerprint %v, not %v", part, other.Parts, config.Parts)
 				}
 			}
 			recorded := "algorithm"
@@ -298,8 +299,7 @@ func TestFingerprints(t *testing.T) {
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestFingerprints$")
-	cmd.Env = append(os.Environ(), fingerprintsEnv+"=1", backend.BackendEnv+"=nonsense", backend.WorkersEnv+
-		"=1")
+	cmd.Env = append(os.Environ(), fingerprintsEnv+"=1", backend.BackendEnv+"=nonsense", backend.WorkersEnv+"=1")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), all) {
 		t.Errorf("another process: %v\n%s\nwants\n%s", err, out, all)
 	}
@@ -324,8 +324,7 @@ func TestLoad(t *testing.T) {
 	fails := func(want string, spec Spec) {
 		t.Helper()
 		run, err := Load(spec)
-		if err == nil || run != nil || !strings.Contains(err.Error(),
-			want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || run != nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, %v; want %q", run, err, want)
 		}
 	}
@@ -361,9 +360,7 @@ func TestFresh(t *testing.T) {
 	if _, err := Train(background, broken); err == nil {
 		t.Error("an unknown backend is no error")
 	}
-	if _, err := os.Stat(mark); err != nil {
-		t.Errorf("a run that cannot begin leaves the old one set aside: %v", err)
-	}
+	must.Get(os.Stat(mark))
 	var again *runs.Run
 	said := stderr(t, func() { again = train(t, spec) })
 	aside := filepath.Join(spec.Runs, "set-aside", run.Name()+".1")
@@ -380,9 +377,7 @@ func TestFresh(t *testing.T) {
 	writer := nb.Must(runs.Create(spec.Runs, run.Config))
 	defer writer.Close()
 	errtest.Want(t, errtest.Of(Train(background, spec)), "is being trained by process")
-	if _, err := os.Stat(filepath.Join(run.Dir, "config.json")); err != nil {
-		t.Error(err)
-	}
+	must.Get(os.Stat(filepath.Join(run.Dir, "config.json")))
 }
 
 // imported returns a copy of a run as a variant's.
@@ -461,9 +456,7 @@ func TestIgnoredSettingsAreNotRecorded(t *testing.T) {
 		{"csf", "continuous_skills diversity_hidden negative_skills negative_weight",
 			skilled(skills.Parts{Diversity: paying{skills.DIAYN{}, 1}})},
 	} {
-		if got := left(c.algorithm, "ant-omni", c.tune); got != c.want {
-			t.Errorf("%s leaves out %q, not %q", c.algorithm, got, c.want)
-		}
+		errtest.Equal(t, fmt.Sprintf("%s leaves out", c.algorithm), left(c.algorithm, "ant-omni", c.tune), c.want)
 	}
 
 	root := t.TempDir()
@@ -497,9 +490,7 @@ func TestSourceIsKept(t *testing.T) {
 		"// qdnb.TestSourceIsKept at ": variantIn(root, evolution.IsoLineEmitter{IsoSigma: 0.1}),
 	} {
 		run := train(t, spec)
-		if run.Source() != filepath.Join(run.Dir, "source.txt") {
-			t.Fatalf("the source of %s is in %q", run, run.Source())
-		}
+		errtest.Equal(t, fmt.Sprintf("the source of %s", run), run.Source(), filepath.Join(run.Dir, "source.txt"))
 		source := string(nb.Must(os.ReadFile(run.Source())))
 		if !strings.Contains(source, want) || !strings.Contains(source, "\n\n"+text+"\n") {
 			t.Errorf("no %q or not the text of this file in\n%.2000s", want, source)

@@ -13,16 +13,15 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"example.com/qdnb/internal/cell/celltest"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla/backend"
 )
 
 // In a notebook a run draws itself: in one output, whose last state shows the end of the run. Neither
 // the field Still nor a figure changes the run.
 func TestTrainDrawsItself(t *testing.T) {
-	t.Setenv(backend.BackendEnv, "go")
 	picture := regexp.MustCompile(`alt="([^"]*)".*src="data:image/png;base64,([^"]*)"`)
 	var repertoires [][]float32
 	for _, still := range []bool{false, true} {
@@ -88,8 +87,6 @@ func TestTrainDrawsItself(t *testing.T) {
 		t.Errorf("the figure is %d pixels wide after the map was drawn, and %d after curves", alone, curves)
 	}
 	for i, f := range repertoires[0] {
-		if f != repertoires[1][i] {
-			t.Fatalf("fitness %d is %g with figures and %g without", i, f, repertoires[1][i])
-		}
+		errtest.Equal(t, fmt.Sprintf("fitness %d", i), f, repertoires[1][i])
 	}
 }

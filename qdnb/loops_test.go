@@ -3,13 +3,9 @@ package qdnb_test
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -21,8 +17,6 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/must"
-	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/ppo"
@@ -30,8 +24,6 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/nb"
-	"example.com/qdnb/qdnb/plot/figures"
-	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
 )
@@ -134,89 +126,6 @@ func (s *noveltySearch) Step() (o scoring.Outcome, err error) {
 
 func (s *noveltySearch) State() *xla.Checkpoint { return s.Stored(&s.population) }
 
-// meanES is another loop: OpenAI-ES with a plain mean (Salimans et al. 2017, without Adam and rank
-// shaping). The mean moves along the noise of antithetic pairs, weighted by standardised fitness.
-type meanES struct {
-	Population    int     `json:"population"` // even
-	Sigma         float64 `json:"sigma"`
-	LearningRate  float64 `json:"learning_rate"`
-	Hidden        []int   `json:"hidden"`
-	EpisodeLength int     `json:"episode_length"`
-	repertoire.CVT
-}
-
-func (a *meanES) Check() error {
-	if a.Population < 2 || a.Population%2 != 0 {
-		return fmt.Errorf("population must be even and at least 2, not %d", a.Population)
-	}
-	return a.CVT.Check()
-}
-
-type sampleIn struct{ Seed, Number, Mean xla.Array }
-
-type moveIn struct{ Seed, Number, Mean, Fitness xla.Array }
-
-type esSearch struct {
-	*algorithms.Base
-	mean   xla.Array // [1, N]
-	sample *xla.Program[sampleIn, xla.Array]
-	move   *xla.Program[moveIn, xla.Array]
-}
-
-func (a *meanES) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	task := scoring.NewTask(env, a.Hidden, a.EpisodeLength)
-	base, err := algorithms.NewBase(p, task, a.CVT, a.Population, seed)
-	if err != nil {
-		return nil, err
-	}
-	n := task.Policy.Params()
-	s := &esSearch{Base: base, mean: xla.FromFloats(make([]float32, n), 1, n)}
-	noise := func(seed, number xla.Array) *Node { // [P, N], in pairs of opposite signs
-		half := random.KeyOf(seed.Tree).FoldInEach(number.Tree).Normal(a.Population/2, n)
-		return Concatenate([]*Node{half, Neg(half)}, 0)
-	}
-	number := xla.Declare(dtypes.Int32)
-	s.sample, err = xla.Compile(s.Programs, "samples", sampleIn{s.Seed, number, s.mean},
-		func(in sampleIn) xla.Array {
-			return xla.Out(Add(in.Mean.Tree, MulScalar(noise(in.Seed, in.Number), a.Sigma)))
-		})
-	if err == nil {
-		in := moveIn{s.Seed, number, s.mean, xla.Declare(dtypes.Float32, a.Population)}
-		s.move, err = xla.Compile(s.Programs, "step of the mean", in, func(in moveIn) xla.Array {
-			centred := Sub(in.Fitness.Tree, ReduceAllMean(in.Fitness.Tree))
-			scale := AddScalar(Sqrt(ReduceAllMean(Square(centred))), 1e-8)
-			along := Mul(InsertAxes(Div(centred, scale), -1), noise(in.Seed, in.Number))
-			gradient := DivScalar(ReduceSum(along, 0), float64(a.Population)*a.Sigma)
-			return xla.Out(Add(in.Mean.Tree, MulScalar(InsertAxes(gradient, 0), a.LearningRate)))
-		})
-	}
-	return s, err
-}
-
-func (s *esSearch) Step() (o scoring.Outcome, err error) {
-	number := s.Number()
-	defer number.Free()
-	children, err := s.sample.Run(sampleIn{s.Seed, number, s.mean})
-	if err != nil {
-		return o, err
-	}
-	defer children.Free()
-	found, o, err := s.Evaluate(children)
-	if err != nil {
-		return o, err
-	}
-	fitness := xla.FromFloats(found.Fitnesses, len(found.Fitnesses))
-	defer fitness.Free()
-	mean, err := s.move.Run(moveIn{s.Seed, number, s.mean, fitness})
-	if err == nil {
-		s.mean.Free()
-		s.mean = mean
-	}
-	return o, err
-}
-
-func (s *esSearch) State() *xla.Checkpoint { return s.Stored(&s.mean) }
-
 // Every seed and every generation of a loop has initial states of its own.
 func TestInitialStatesOfLoops(t *testing.T) {
 	platform := must.Get(xla.Open(t.Context(), "go"))
@@ -243,29 +152,29 @@ func TestInitialStatesOfLoops(t *testing.T) {
 }
 
 // late is a loop that creates a part of its state in its first step.
-type late struct{ meanES }
+type late struct{ noveltyGA }
 
 type lateSearch struct {
-	*esSearch
+	*noveltySearch
 	steps xla.Array
 }
 
 func (a *late) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	s, err := a.meanES.New(p, env, seed)
+	s, err := a.noveltyGA.New(p, env, seed)
 	if err != nil {
 		return nil, err
 	}
-	return &lateSearch{esSearch: s.(*esSearch)}, nil
+	return &lateSearch{noveltySearch: s.(*noveltySearch)}, nil
 }
 
 func (s *lateSearch) Step() (scoring.Outcome, error) {
 	if len(s.steps.Leaves()) == 0 {
 		s.steps = xla.FromFloats([]float32{1}, 1)
 	}
-	return s.esSearch.Step()
+	return s.noveltySearch.Step()
 }
 
-func (s *lateSearch) State() *xla.Checkpoint { return s.Stored(&s.mean, &s.steps) }
+func (s *lateSearch) State() *xla.Checkpoint { return s.Stored(&s.population, &s.steps) }
 
 // Settings with which a loop of the user cannot work are errors, not crashes.
 func TestSettingsOfOwnLoops(t *testing.T) {
@@ -304,11 +213,19 @@ func TestSettingsOfOwnLoops(t *testing.T) {
 	loop := must.Get(registry.Find("ppo")).Defaults(envs.Pointmaze{}.Spec()).(*ppo.PPO)
 	loop.AdamEpsilon = math.NaN()
 	errtest.Want(t, loop.Check(), "AdamEpsilon must be a number from 0 to 1, not NaN")
+	for want, spec := range map[string]qdnb.Spec{
+		"set Name":                   {Env: "pointmaze", Loop: loops["novelty-ga"]()},
+		"are mutually exclusive":     {Algorithm: "sac", Name: "mine", Env: "pointmaze", Loop: loops["novelty-ga"]()},
+		"population must be between": {Name: "mine", Env: "pointmaze", Loop: &noveltyGA{Population: 1}},
+	} {
+		spec.Runs = t.TempDir()
+		errtest.Want(t, errtest.Of(qdnb.Train(t.Context(), spec)), want)
+	}
 }
 
 // A state that a resumed run would not restore is an error at the first checkpoint.
 func TestLateStateOfALoop(t *testing.T) {
-	loop := &late{*loops["mean-es"]().(*meanES)}
+	loop := &late{*loops["novelty-ga"]().(*noveltyGA)}
 	_, err := qdnb.Train(context.Background(), qdnb.Spec{Name: "late", Env: "pointmaze", Runs: t.TempDir(),
 		Backend: "go", Budget: qdnb.Generations(2), Quiet: true, Loop: loop})
 	errtest.Want(t, err, "the checkpoint has 1., which State did not list before the first Step")
@@ -324,76 +241,6 @@ var loops = map[string]func() algorithms.Algorithm{
 		return &archiving{Batch: 20, Sigma: 0.1, Hidden: []int{8}, EpisodeLength: 20,
 			CVT: repertoire.CVT{Cells: 16, CVTSamples: 200}, Archive: repertoire.Grid{}}
 	},
-	"mean-es": func() algorithms.Algorithm {
-		return &meanES{Population: 20, Sigma: 0.1, LearningRate: 0.05, Hidden: []int{8}, EpisodeLength: 20,
-			CVT: repertoire.CVT{Cells: 16, CVTSamples: 200}}
-	},
-}
-
-// An interrupted loop ends with the bytes of one that was not, several seeds are trained, a change of
-// its code is another run, and its policies are played.
-func TestCustomLoops(t *testing.T) {
-	for name, loop := range loops {
-		for _, backend := range []string{"go", ""} {
-			spec := qdnb.Spec{Name: name, Env: "pointmaze", Runs: t.TempDir(), Backend: backend,
-				Budget: qdnb.Generations(6), Quiet: true, Loop: loop()}
-			whole := nb.Must(qdnb.Train(context.Background(), spec))
-			spec.Runs, spec.Loop = t.TempDir(), loop()
-			for range 3 {
-				ctx, cancel := context.WithCancel(context.Background())
-				cancel()
-				if _, err := qdnb.Train(ctx, spec); !errors.Is(err, qdnb.ErrInterrupted) {
-					t.Fatalf("%s: %v", name, err)
-				}
-			}
-			all := nb.Must(qdnb.TrainSeeds(context.Background(), spec, 0, 1))
-			a, b := nb.Must(whole.Repertoire()), nb.Must(all[0].Repertoire())
-			if !slices.Equal(a.Genotypes, b.Genotypes) || !slices.Equal(a.Fitnesses, b.Fitnesses) {
-				t.Errorf("%s on %s: an interrupted loop ends differently", name, all[0].Status.Backend)
-			}
-			if slices.Equal(b.Genotypes, nb.Must(all[1].Repertoire()).Genotypes) {
-				t.Errorf("%s: two seeds end the same", name)
-			}
-			if _, err := qdnb.Play(context.Background(), whole, qdnb.PlaySpec{Backend: backend}); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			if _, err := figures.Metrics([]*runs.Run{whole}, figures.Evaluations); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-	}
-	for want, spec := range map[string]qdnb.Spec{
-		"set Name":               {Env: "pointmaze", Loop: loops["mean-es"]()},
-		"are mutually exclusive": {Algorithm: "sac", Name: "mine", Env: "pointmaze", Loop: loops["mean-es"]()},
-		"must be even":           {Name: "mine", Env: "pointmaze", Loop: &meanES{Population: 3}},
-	} {
-		spec.Runs = t.TempDir()
-		if _, err := qdnb.Train(context.Background(), spec); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v; want %q", err, want)
-		}
-	}
-}
-
-// A run of a Rule that was extended ends with the bytes of one that was not.
-func TestRule(t *testing.T) {
-	d := defaultDQN()
-	d.Batch, d.Buffer, d.Environments, d.Unroll, d.Hidden, d.EpisodeLength = 4, 20, 2, 3, []int{4}, 5
-	for _, backend := range []string{"go", ""} {
-		of := func(folder string, iterations int) map[string]npz.Array {
-			run := nb.Must(qdnb.Train(context.Background(), qdnb.Spec{Name: "dqn", Environment: cartPole{}, Loop: d,
-				Runs: folder, Backend: backend, Budget: qdnb.Generations(iterations), Quiet: true}))
-			files := must.Get(filepath.Glob(filepath.Join(run.Dir, "checkpoints", "state-*.npz")))
-			arrays := must.Get(npz.Read(files[len(files)-1]))
-			delete(arrays, "meta") // has times
-			return arrays
-		}
-		folder := t.TempDir()
-		of(folder, 5)
-		got, want := of(folder, 9), of(t.TempDir(), 9)
-		if differ := xlatest.Differ(got, want); len(differ) > 0 || len(want) < 20 {
-			t.Errorf("the extended run differs in %v of %d arrays", differ, len(want))
-		}
-	}
 }
 
 // unplayable is a loop whose settings do not describe its policies.
@@ -423,13 +270,9 @@ func TestCorrectedLoopsDescribeTheirPolicies(t *testing.T) {
 		t.Errorf("it leaves %v", left)
 	}
 	spec.Loop = loops["novelty-ga"]()
-	if err := train(); err != nil {
-		t.Error(err)
-	}
+	must.Do(train())
 	spec.Loop, spec.Corrected = &unplayable{loops["novelty-ga"](), []int{8}}, 0
-	if err := train(); err != nil {
-		t.Error(err)
-	}
+	must.Do(train())
 }
 
 // A custom loop is trained like any other algorithm, with a run folder, checkpoints and figures.

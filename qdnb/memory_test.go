@@ -73,6 +73,7 @@ func (m tMaze) Step(s envs.State, action *Node) envs.State {
 // inMaze returns the spec of a run in a maze.
 func inMaze(folder string, generations int, set ...string) Spec {
 	return Spec{Algorithm: "cma-mae", Environment: tMaze{5}, Runs: folder, Budget: Generations(generations), Quiet: true,
+		Backend: device(),
 		Tune: Tuning(runs.Assign(append([]string{"batch=128", "emitters=2", "hidden=[]", "cells=16",
 			"cvt_samples=160", "sigma0=0.5"}, set...)...))}
 }
@@ -135,8 +136,7 @@ func TestPoliciesOfTheUser(t *testing.T) {
 		}
 	}
 	of := own("map-elites")
-	run := train(t, of(t.TempDir(), 4))
-	resumes(t, run, of, 2, 4)
+	run := resumes(t, training(of), 2, 4)
 	if settings := string(run.Config.Hyperparameters); !strings.Contains(settings, `"units": 3`) ||
 		!strings.Contains(settings, `"hidden": null`) ||
 		len(nb.Must(run.Corrected())) == 0 {

@@ -1,6 +1,7 @@
 package qdnb
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -21,7 +22,9 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/algorithms/td3"
+	"example.com/qdnb/qdnb/exchange"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
 
@@ -147,6 +150,11 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		{"the budget is negative", "map-elites", func(s *Spec) { s.Budget.Generations = -1 }},
 		{`unknown backend "nonsense"`, "map-elites", func(s *Spec) { s.Backend = "nonsense" }},
 		{obstacle + " is not a folder; ", "map-elites", func(s *Spec) { s.Runs = obstacle }},
+		{": lower batch", "map-elites", assigned("pointmaze", "hidden=[16384,16384,16384]", "batch=1000000")},
+		{"replay_buffer_size", "pga-map-elites", assigned("pointmaze", "replay_buffer_size=2000000000")},
+		{"replay_buffer_size", "sac", assigned("pointmaze", "replay_buffer_size=2000000000")},
+		{"env_batch_size", "smerl-dads", assigned("pointmaze", "env_batch_size=100000000", "replay_buffer_size=2000000000")},
+		{"batch_size", "sac", assigned("pointmaze", "batch_size=1000000000", "hidden=[4096,4096]")},
 		{"add --corrected", "map-elites", func(s *Spec) { s.CorrectedBy = runs.ByMedian }},
 		{"qdnb: cma-es has matrices", "cma-mae", func(s *Spec) { s.Tune = runs.Assign("strategy=cma-es", "hidden=[64,64]") }},
 		{"memory and weights have no effect in sphere", "cma-mae", assigned("sphere", "hidden=8")},
@@ -159,6 +167,11 @@ func TestMistakesGiveOneLine(t *testing.T) {
 			s.Env, s.Name, s.Tune = "sphere", "mine", emitting(evolution.PolicyGradient{})
 		}},
 		{"qdnb: pointmaze has no gradients of fitness and descriptor", "cma-mega", func(s *Spec) { s.Env = "pointmaze" }},
+		{"Every, the control steps of a decision, must be at least 1, not 0", "ppo", func(s *Spec) {
+			options := mazeSkills(1)
+			options.Every = 0
+			s.Env, s.Environment = "", options
+		}},
 		{"pointmaze-options has discrete actions, which map-elites does not learn: use ppo", "map-elites",
 			func(s *Spec) { s.Env, s.Environment = "", mazeSkills(1) }},
 		{"sphere has none", "diayn-reward", func(s *Spec) { s.Env, s.Tune = "sphere", nil }},
@@ -189,6 +202,11 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		c.change(&spec)
 		refuses(c.want, spec)
 	}
+	for _, c := range mistakenParts() {
+		spec := smallest(c.algorithm, t.TempDir())
+		spec.Name, spec.Tune = "mine", spec.Tune.And(c.parts)
+		refuses(c.want, spec)
+	}
 	if os.Geteuid() != 0 { // root may write everywhere
 		folder := t.TempDir()
 		must.Do(os.Chmod(folder, 0o555))
@@ -196,83 +214,97 @@ func TestMistakesGiveOneLine(t *testing.T) {
 	}
 }
 
-// Settings of parts that a user leaves out, or mistypes, are one line before anything is computed.
-// Some would divide by zero on the host.
-func TestMistakesInSettingsOfParts(t *testing.T) {
+// mistakenParts are parts whose settings a user leaves out or mistypes, some of which would divide by zero on the
+// host, or that are nil.
+func mistakenParts() []struct {
+	want, algorithm string
+	parts           Tuning
+} {
 	aurora := defaultAurora()
-	learned := aurora
+	learned, actions := aurora, aurora
 	learned.Every = 0
-	actions := aurora
 	actions.Features = &envs.Recorder{Width: 2}
 	actions.Sampling, actions.Observation, actions.MaxObservation = 0, "", 0 // replaced by Features
 	xcon := repertoire.XCon{Capacity: 24, K: 3, EncoderSettings: aurora.EncoderSettings, Epochs: 3,
 		TrainingBatch: 8, LearningRate: 0.01}
 	slow, dying := xcon, xcon
 	slow.ExtinctionEvery, dying.Every, dying.ExtinctionEvery = 5, 5, -1
-	for _, c := range []struct {
-		archive repertoire.Archive
-		want    string
+	forgetful := evolution.PolicyGradient{}
+	forgetful.Config = td3.Default()
+	forgetful.ReplayBufferSize = 5
+	return []struct {
+		want, algorithm string
+		parts           Tuning
 	}{
-		{repertoire.Aurora{}, "capacity must be between 2 and 131072, not 0"},
-		{learned, "loop must be between 1 and 1048576, not 0"},
-		{struct{ repertoire.Aurora }{learned}, "loop must be between 1 and"},
-		{actions, "Every of Features must be between 1 and 20, not 0"},
-		{slow, "loop must be between 1 and 1048576, not 0"},
-		{dying, "extinction_every must be between 0 and 1048576, not -1"},
-		{repertoire.DominatedNovelty{Capacity: 24}, "k must be between 1 and 64, not 0"},
-		{repertoire.Fronts{}, "front_size must be between 1 and 4096, not 0"},
-		{repertoire.Annealed{LearningRate: math.NaN()}, "archive_learning_rate must be a number from 0 to 1, not NaN"},
-		{repertoire.Discounted{Rate: 0.1}, "number of discount_hidden layers must be between 1 and 16, not 0"},
-	} {
-		spec := small(t.TempDir(), 2)
-		spec.Name, spec.Tune = "mine", spec.Tune.And(archiving(c.archive))
-		errtest.Want(t, errtest.Of(Train(background, spec)), c.want)
+		{"capacity must be between 2 and 131072, not 0", "map-elites", archiving(repertoire.Aurora{})},
+		{"loop must be between 1 and 1048576, not 0", "map-elites", archiving(learned)},
+		{"loop must be between 1 and", "map-elites", archiving(struct{ repertoire.Aurora }{learned})},
+		{"Every of Features must be between 1 and 20, not 0", "map-elites", archiving(actions)},
+		{"loop must be between 1 and 1048576, not 0", "map-elites", archiving(slow)},
+		{"extinction_every must be between 0 and 1048576, not -1", "map-elites", archiving(dying)},
+		{"k must be between 1 and 64, not 0", "map-elites", archiving(repertoire.DominatedNovelty{Capacity: 24})},
+		{"front_size must be between 1 and 4096, not 0", "map-elites", archiving(repertoire.Fronts{})},
+		{"archive_learning_rate must be a number from 0 to 1, not NaN", "map-elites",
+			archiving(repertoire.Annealed{LearningRate: math.NaN()})},
+		{"number of discount_hidden layers must be between 1 and 16, not 0", "map-elites",
+			archiving(repertoire.Discounted{Rate: 0.1})},
+		{"critic_learning_rate must be a number above 0", "map-elites", emitting(evolution.PolicyGradient{})},
+		{"critic_learning_rate must be a number above 0", "map-elites",
+			emitting(struct{ evolution.Proposer }{evolution.PolicyGradient{}})},
+		{"replay_buffer_size must be at least 320", "map-elites", emitting(forgetful)},
+		{"share 1 of the emitters is Stateless(nil): give it a function", "map-elites", emitting(evolution.Stateless(nil))},
+		{"iso_sigma must be a number from 0 to 1e6, not -1", "map-elites", emitting(evolution.IsoLineEmitter{IsoSigma: -1})},
+		{"emitters must be between 1 and 1048576, not 0", "map-elites", emitting(evolution.StrategySettings{Sigma0: 1}.Emitter())},
+		{"must be a multiple of emitters", "map-elites", emitting(evolution.StrategySettings{Sigma0: 1, Emitters: 3}.Emitter())},
+		{"sigma0 must be a number above 0", "map-elites", emitting(evolution.StrategySettings{Emitters: 4}.Emitter())},
+		{"adam_learning_rate must be above 0 for openai-es", "map-elites",
+			emitting(evolution.StrategySettings{Sigma0: 1, Emitters: 4, Strategy: "openai-es"}.Emitter())},
+		{"skills.DIAYN: LearningRate must be a number from 0", "diayn",
+			skilled(skills.Parts{Diversity: skills.DIAYN{LearningRate: -1}})},
+		{"skills.DADS: Components must be between", "diayn",
+			skilled(skills.Parts{Diversity: skills.DADS{LearningRate: 1e-3, Hidden: []int{8}}})},
+		{"dual_lambda must be a number above 0", "diayn", skilled(skills.Parts{Diversity: skills.METRA{LearningRate: 1e-3}})},
+		{"continuous_skills must be between 1", "diayn", skilled(skills.Parts{Diversity: skills.CSF{LearningRate: 1e-3, Tau: 1}})},
+		{"skill_distance must be a number above 0", "diayn", skilled(skills.Parts{Diversity: skills.QDAC{LearningRate: 1e-3, Tau: 1}})},
+		{"smerl_margin must be at least 0, not -1", "diayn", skilled(skills.Parts{Objective: skills.SMERL{Margin: -1}})},
+		{"nil", "diayn-reward", skilled(skills.Parts{Diversity: (*skills.DIAYN)(nil)})},
+		{"nil", "diayn-reward", skilled(skills.Parts{Objective: (*skills.SMERL)(nil)})},
+		{"nil", "map-elites", archiving((*repertoire.Grid)(nil))},
+		{"nil", "map-elites", emitting((*evolution.IsoLineEmitter)(nil))},
+		{"nil", "map-elites", Tune(func(m *evolution.MapElites) { m.Policy = (*pointed)(nil) })},
+		{"nil", "map-elites", Tune[evolution.MapElites](nil)},
 	}
-	gradients := evolution.PolicyGradient{}
-	gradients.Config = td3.Default()
-	for _, c := range []struct {
-		emitter evolution.Emitter
-		want    string
-	}{
-		{evolution.PolicyGradient{}, "critic_learning_rate must be a number above 0"},
-		{struct{ evolution.Proposer }{evolution.PolicyGradient{}}, "critic_learning_rate must be a number above 0"},
-		{func() evolution.Emitter { gradients.ReplayBufferSize = 5; return gradients }(),
-			"replay_buffer_size must be at least 320"},
-		{evolution.Stateless(nil), "share 1 of the emitters is Stateless(nil): give it a function"},
-		{evolution.IsoLineEmitter{IsoSigma: -1},
-			"iso_sigma must be a number from 0 to 1e6, not -1"},
-		{evolution.StrategySettings{Sigma0: 1}.Emitter(),
-			"emitters must be between 1 and 1048576, not 0"},
-		{evolution.StrategySettings{Sigma0: 1, Emitters: 3}.Emitter(), "must be a multiple of emitters"},
-		{evolution.StrategySettings{Emitters: 4}.Emitter(), "sigma0 must be a number above 0"},
-		{evolution.StrategySettings{Sigma0: 1, Emitters: 4, Strategy: "openai-es"}.Emitter(),
-			"adam_learning_rate must be above 0 for openai-es"},
+}
+
+// pointed is an architecture whose methods read it.
+type pointed struct{ nn.MLP }
+
+// nil where a value is expected by other functions is an error of one line, too.
+func TestNilValues(t *testing.T) {
+	var none context.Context
+	var absent *runs.Run
+	simulator := (*envs.Simulator)(nil)
+	run, spec := finishedRun(t, t.TempDir(), "map-elites", "pointmaze", 1, 3), small(t.TempDir(), 1)
+	for name, err := range map[string]error{
+		"environment": errtest.Of(Train(background, Spec{Algorithm: "map-elites", Environment: simulator, Runs: spec.Runs})),
+		"loop": errtest.Of(Train(background, Spec{Name: "own", Loop: (*evolution.MapElites)(nil), Env: "pointmaze",
+			Runs: spec.Runs})),
+		"play policy":      errtest.Of(Play(background, run, PlaySpec{Policy: (*pointed)(nil)})),
+		"play environment": errtest.Of(Play(background, run, PlaySpec{Environment: simulator})),
+		"adapt environment": errtest.Of(Adapt(background, AdaptSpec{Environment: simulator, Skills: run,
+			Perturbation: envs.GravityMultiplier})),
+		"context":    errtest.Of(Train(none, spec)),
+		"contexts":   errtest.Of(TrainSeeds(none, spec, 1, 2)),
+		"ask":        errtest.Of(Ask(none, simulated("dns", spec.Runs, 1))),
+		"export":     errtest.Of(exchange.Export(nil, exchange.ExportSpec{Out: "x.npz"})),
+		"repertoire": errtest.Of(absent.Repertoire()),
+		"metrics":    errtest.Of(absent.Metrics()),
+		"snapshots":  errtest.Of(absent.Snapshots()),
 	} {
-		spec := small(t.TempDir(), 2)
-		spec.Name, spec.Tune = "mine", spec.Tune.And(emitting(c.emitter))
-		errtest.Want(t, errtest.Of(Train(background, spec)), c.want)
+		t.Run(name, func(t *testing.T) { errtest.Want(t, err, "nil") })
 	}
-	for _, c := range []struct {
-		parts skills.Parts
-		want  string
-	}{
-		{skills.Parts{Diversity: skills.DIAYN{LearningRate: -1}}, "skills.DIAYN: LearningRate must be a number from 0"},
-		{skills.Parts{Diversity: skills.DADS{LearningRate: 1e-3, Hidden: []int{8}}},
-			"skills.DADS: Components must be between"},
-		{skills.Parts{Diversity: skills.METRA{LearningRate: 1e-3}}, "dual_lambda must be a number above 0"},
-		{skills.Parts{Diversity: skills.CSF{LearningRate: 1e-3, Tau: 1}}, "continuous_skills must be between 1"},
-		{skills.Parts{Diversity: skills.QDAC{LearningRate: 1e-3, Tau: 1}},
-			"skill_distance must be a number above 0"},
-		{skills.Parts{Objective: skills.SMERL{Margin: -1}}, "smerl_margin must be at least 0, not -1"},
-	} {
-		spec := smallDiscovery("diayn", t.TempDir(), 1)
-		spec.Name, spec.Tune = "mine", spec.Tune.And(skilled(c.parts))
-		errtest.Want(t, errtest.Of(Train(background, spec)), c.want)
-	}
-	options := mazeSkills(1)
-	options.Every = 0
-	errtest.Want(t, errtest.Of(Train(background, Spec{Algorithm: "ppo", Environment: options, Runs: t.TempDir(),
-		Backend: "go", Quiet: true})), "Every, the control steps of a decision, must be at least 1, not 0")
+	spec.Tune = spec.Tune.And(nil)
+	must.Get(spec.Config())
 }
 
 // Every number among the hyperparameters has limits, except for three of any sign and size.
@@ -294,7 +326,7 @@ func TestNumbersHaveLimits(t *testing.T) {
 	}
 }
 
-// assigned is a Spec's change of the environment and of a setting.
-func assigned(env, setting string) func(*Spec) {
-	return func(s *Spec) { s.Env, s.Tune = env, runs.Assign(setting) }
+// assigned is a Spec's change of the environment and of settings.
+func assigned(env string, settings ...string) func(*Spec) {
+	return func(s *Spec) { s.Env, s.Tune = env, runs.Assign(settings...) }
 }

@@ -36,18 +36,14 @@ func TestFronts(t *testing.T) {
 	}
 	table := must.Get(run.Metrics())
 	last := table.Rows[len(table.Rows)-1]
-	if got := last[8]; math.Abs(got-score) > 1e-6*score || last[11] != float64(solutions) ||
-		solutions <= 32 {
+	if got := last[8]; math.Abs(got-score) > 1e-6*score || last[11] != float64(solutions) || solutions <= 32 {
 		t.Errorf("moqd_score %g of %g solutions, want %g of %d", got, last[11], score, solutions)
 	}
-	for name, draw := range map[string]func(*runs.Run) (*figures.Panel, error){
-		"hypervolumes": figures.Hypervolumes, "fronts": figures.ParetoFronts} {
-		if _, err := draw(run); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+	for _, draw := range []func(*runs.Run) (*figures.Panel, error){
+		figures.Hypervolumes, figures.ParetoFronts} {
+		must.Get(draw(run))
 	}
-	if _, err := figures.ParetoFronts(train(t, solving("map-elites", "arm", t.TempDir(),
-		1))); err == nil {
+	if _, err := figures.ParetoFronts(train(t, solving("map-elites", "arm", t.TempDir(), 1))); err == nil {
 		t.Error("a figure of fronts of MAP-Elites")
 	}
 }

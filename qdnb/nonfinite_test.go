@@ -10,7 +10,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/random"
 )
 
@@ -62,7 +61,6 @@ func (f faulty) broken(s envs.State) envs.State {
 
 // An infinite return passes no gate: SMERL learns the same from infinite rewards as from NaN.
 func TestInfiniteReturnsPassNoGate(t *testing.T) {
-	t.Setenv(backend.BackendEnv, "go")
 	var skills [2][]byte
 	for i, fault := range []string{"reward", "infinity"} {
 		spec := smallDiscovery("smerl-diayn", t.TempDir(), 40)

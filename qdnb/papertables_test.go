@@ -10,6 +10,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/paper"
@@ -40,9 +41,7 @@ func TestPublishedHyperparametersAreTheDefaults(t *testing.T) {
 						continue
 					}
 					var want any
-					if err := json.Unmarshal([]byte(cmp.Or(row.Here, row.Values[env], row.Value)), &want); err != nil {
-						t.Fatalf("table %d, %s on %s: %v", table, row.Name, env, err)
-					}
+					must.Do(json.Unmarshal([]byte(cmp.Or(row.Here, row.Values[env], row.Value)), &want))
 					if got, ok := settings[row.Setting]; !ok || !reflect.DeepEqual(got, want) {
 						t.Errorf("table %d: %s of %s on %s is %v, published is %v", table, row.Setting, method, env,
 							got, want)
@@ -106,9 +105,7 @@ func TestPublishedScoresAreOfOurMethods(t *testing.T) {
 			if p.Metric == results.EnvSteps {
 				continue
 			}
-			if _, err := envs.Make(p.Env); err != nil {
-				t.Errorf("table %d: %v", table, err)
-			}
+			must.Get(envs.Make(p.Env))
 		}
 	}
 }

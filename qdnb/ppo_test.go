@@ -4,13 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/exchange"
@@ -49,16 +47,13 @@ func TestNormalisedPPO(t *testing.T) {
 	}
 	nb.Must(Play(background, run, PlaySpec{Backend: "go"}))
 	dir := t.TempDir()
-	shapes := nb.Must(exchange.Export(run, exchange.ExportSpec{Cell: &best,
-		Out: filepath.Join(dir, "policy.npz")}))
+	shapes := nb.Must(exchange.Export(run, exchange.ExportSpec{Cell: &best, Out: filepath.Join(dir, "policy.npz")}))
 	if !slices.Equal(shapes["input.mean"], []int{2}) || shapes["input.limit"] == nil {
 		t.Errorf("the file has %v", shapes)
 	}
 	nb.Must(exchange.Export(run, exchange.ExportSpec{Repertoire: true, Out: filepath.Join(dir, "policy.onnx")}))
 	text := string(nb.Must(os.ReadFile(filepath.Join(dir, "policy.json"))))
-	if !strings.Contains(text, `"normalisation": "included"`) {
-		t.Errorf("the contract is %s", text)
-	}
+	errtest.Contains(t, text, `"normalisation": "included"`)
 	whole := filepath.Join(dir, "whole.npz")
 	nb.Must(exchange.Export(run, exchange.ExportSpec{Repertoire: true, Out: whole}))
 	imported := nb.Must(exchange.Import(exchange.ImportSpec{Algorithm: "ppo", Env: "pointmaze", Repertoire: whole,
@@ -73,36 +68,4 @@ func TestNormalisedPPO(t *testing.T) {
 	spec.Tune = runs.Assign("hidden=[8]", "cells=8", "cvt_samples=100", "batch=4")
 	_, err := Train(background, spec)
 	errtest.Want(t, err, "normalise their observations")
-}
-
-// PPO trains by Train in any environment: with its actions, whose policies can be played, or with
-// skills. An extended run ends with the same bytes, and other skills make another run.
-func TestTrainPPO(t *testing.T) {
-	maze := envs.Pointmaze{}
-	names := map[string]bool{}
-	for _, spec := range []Spec{{Env: "pointmaze"}, {Environment: mazeSkills(1)},
-		{Environment: mazeSkills(2)}} {
-		of := func(folder string, iterations int) *runs.Run {
-			spec.Loop, spec.Name, spec.Runs, spec.Backend, spec.Quiet = smallPPO(maze), "ppo-test", folder, "go", true
-			spec.Budget = Generations(iterations)
-			return nb.Must(Train(background, spec))
-		}
-		whole, folder := of(t.TempDir(), 3), t.TempDir()
-		of(folder, 1)
-		got, _ := contentsOf(t, of(folder, 3))
-		want, _ := contentsOf(t, whole)
-		if differ := xlatest.Differ(got, want); len(differ) > 0 {
-			t.Errorf("the extended run differs in %v", differ)
-		}
-		names[whole.Name()] = true
-		if spec.Environment == nil {
-			played := nb.Must(Play(background, whole, PlaySpec{Backend: "go"}))
-			if n := len(played.Results[0].Recorded[0].Path); n != 6 {
-				t.Errorf("%d steps", n)
-			}
-		}
-	}
-	if len(names) != 3 {
-		t.Errorf("runs %v", names)
-	}
 }

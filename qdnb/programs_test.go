@@ -1,7 +1,7 @@
 package qdnb_test
 
 import (
-	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +17,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
 )
@@ -86,12 +87,8 @@ func TestUnwelcomeOperationsAreFound(t *testing.T) {
 			return xla.Out(c.graph(in.X.Tree, in.Index.Tree))
 		}))
 		program.Free()
-		if open := openOrder.MatchString(text); open != c.open {
-			t.Errorf("%s: sums in an open order: %v", c.name, open)
-		}
-		if n := waits(text); n != c.waits {
-			t.Errorf("%s: %d loops wait for the host, not %d", c.name, n, c.waits)
-		}
+		errtest.Equal(t, fmt.Sprintf("%s: sums in an open order", c.name), openOrder.MatchString(text), c.open)
+		errtest.Equal(t, c.name, waits(text), c.waits)
 	}
 }
 
@@ -109,86 +106,68 @@ func TestProgramsRefuseSettings(t *testing.T) {
 	}
 }
 
-// Programs for GPUs and TPUs are built from operations and types that both compile, no sum depends
-// on the order in which a device computes, and no loop waits for the host, except the epochs of
-// AURORA's training. Small networks have the same operations as the paper's.
-func TestProgramsForAcceleratorsBuild(t *testing.T) {
+// welcome checks that the programs of a Spec for a GPU or a TPU are built from operations and types that both compile,
+// that no sum depends on the order in which a device computes, and that no loop waits for the host, except the epochs
+// of AURORA's training.
+func welcome(t *testing.T, name string, kind backend.Kind, programs []session.Program) {
+	t.Helper()
 	types := []string{"f32", "i32", "i64", "ui32", "ui64", "i1"} // not f64, which TPUs lack
-	check := func(t *testing.T, kind backend.Kind, spec qdnb.Spec, devices int) {
-		programs, err := spec.Programs(kind, devices)
-		if err != nil {
-			t.Fatalf("%s on %s for %s: %v", spec.Algorithm, spec.Env, kind, err)
-		}
-		for _, p := range programs {
-			text := string(p.Text)
-			for _, match := range operation.FindAllStringSubmatch(text, -1) {
-				if !slices.Contains(compiled, match[1]) {
-					t.Errorf("%s of %s for %s has the operation %s: add it to the list if `make aot` compiles it",
-						p.Name, spec.Algorithm, kind, match[1])
-				}
-			}
-			for _, match := range elements.FindAllStringSubmatch(text, -1) {
-				if !slices.Contains(types, match[1]) {
-					t.Errorf("%s of %s for %s has numbers of type %s", p.Name, spec.Algorithm, kind,
-						match[1])
-				}
-			}
-			if open := openOrder.FindString(text); open != "" {
-				t.Errorf("%s of %s for %s sums floats in an order that the device chooses: %s",
-					p.Name, spec.Algorithm, kind, open)
-			}
-			allowed := 0
-			if strings.HasSuffix(p.Name, "training") {
-				allowed = 1
-			}
-			// MuJoCo's constraints are solved until all copies have converged, which only the device knows.
-			solves := strings.Contains(spec.Env, "-v5")
-			if n := waits(text); n != allowed && !(solves && n > 0) {
-				t.Errorf("%s of %s for %s has %d loops whose count only the device knows, not %d",
-					p.Name, spec.Algorithm, kind, n, allowed)
-			}
-			if kind == backend.TPU && strings.Contains(text, "precision DEFAULT") {
-				t.Errorf("%s of %s has products of bfloat16", p.Name, spec.Algorithm)
+	for _, p := range programs {
+		text := string(p.Text)
+		for _, match := range operation.FindAllStringSubmatch(text, -1) {
+			if !slices.Contains(compiled, match[1]) {
+				t.Errorf("%s of %s for %s has the operation %s: add it to the list if `make aot` compiles it",
+					p.Name, name, kind, match[1])
 			}
 		}
-		if len(programs) == 0 {
-			t.Errorf("%s has no programs", spec.Algorithm)
+		for _, match := range elements.FindAllStringSubmatch(text, -1) {
+			if !slices.Contains(types, match[1]) {
+				t.Errorf("%s of %s for %s has numbers of type %s", p.Name, name, kind, match[1])
+			}
+		}
+		if open := openOrder.FindString(text); open != "" {
+			t.Errorf("%s of %s for %s sums floats in an order that the device chooses: %s", p.Name, name, kind, open)
+		}
+		allowed := 0
+		if strings.HasSuffix(p.Name, "training") {
+			allowed = 1
+		}
+		// MuJoCo's constraints are solved until all copies have converged, which only the device knows.
+		solves := strings.HasSuffix(name, "-v5")
+		if n := waits(text); n != allowed && !(solves && n > 0) {
+			t.Errorf("%s of %s for %s has %d loops whose count only the device knows, not %d", p.Name, name, kind, n, allowed)
+		}
+		if kind == backend.TPU && strings.Contains(text, "precision DEFAULT") {
+			t.Errorf("%s of %s has products of bfloat16", p.Name, name)
 		}
 	}
+	if len(programs) == 0 {
+		t.Errorf("%s has no programs", name)
+	}
+}
+
+// Programs for TPUs are built. Those for GPUs, and those of all environments but Gymnasium's robots, are checked with the
+// ledger. Small networks have the same operations as the paper's.
+func TestProgramsForAcceleratorsBuild(t *testing.T) {
+	for _, name := range registry.Names() {
+		spec := qdnb.Smallest(name, "")
+		welcome(t, name, backend.TPU, must.Get(spec.Programs(backend.TPU, 1)))
+		if name == "map-elites" || name == "pga-aurora" {
+			welcome(t, name+" on two devices", backend.CUDA, must.Get(spec.Programs(backend.CUDA, 2)))
+		}
+	}
+	for _, spec := range []qdnb.Spec{{Algorithm: "dads-reward", Env: "ant-uni"}, {Algorithm: "map-elites", Env: "ant-maze"},
+		{Algorithm: records.HierarchicalControl, Env: "halfcheetah-hurdles"}, {Algorithm: records.Adaptation, Env: "ant-maze"}} {
+		welcome(t, spec.Algorithm+" on "+spec.Env, backend.TPU, must.Get(spec.Programs(backend.TPU, 1)))
+	}
 	small := runs.Assign("cells=64", "cvt_samples=500", "hidden=[8,8]")
-	for _, kind := range []backend.Kind{backend.CUDA, backend.TPU} {
-		for _, name := range registry.Names() {
-			entry := must.Get(registry.Find(name))
-			env, tune, algorithm := "pointmaze", small, entry.Name
-			switch {
-			case entry.NeedsGradients():
-				env, tune = "sphere", runs.Assign("cells=64", "cvt_samples=500")
-			case algorithm == "ppo":
-				tune = runs.Assign("cells=64", "cvt_samples=500", "policy_hidden=8", "value_hidden=8")
-			}
-			check(t, kind, qdnb.Spec{Algorithm: algorithm, Env: env, Tune: tune}, 1)
+	for _, env := range envs.Names() {
+		if !strings.HasSuffix(env, "-v5") || env == "Humanoid-v5" {
+			continue // no robot of MuJoCo, or one that differs only in its descriptor or takes seconds to build
 		}
-		check(t, kind, qdnb.Spec{Algorithm: "dads-reward", Env: "ant-uni", Tune: small}, 1)
-		for _, strategy := range []string{"lm-ma-es", "openai-es"} {
-			check(t, kind, qdnb.Spec{Algorithm: "cma-mae", Env: "pointmaze", Tune: func(settings any) error {
-				return cmp.Or(small(settings), runs.Set(settings, "strategy="+strategy))
-			}}, 1)
+		for _, kind := range []backend.Kind{backend.CUDA, backend.TPU} {
+			spec := qdnb.Spec{Algorithm: "map-elites", Env: env, Tune: small}
+			welcome(t, "map-elites on "+env, kind, must.Get(spec.Programs(kind, 2)))
 		}
-		for _, env := range envs.Names() {
-			if strings.Contains(env, "-v5-") || env == "Humanoid-v5" {
-				continue // differs from another one in the descriptor, or takes seconds to build
-			}
-			if env == "halfcheetah-hurdles" {
-				check(t, kind, qdnb.Spec{Algorithm: records.HierarchicalControl, Env: env}, 1)
-				continue
-			}
-			tune := small
-			if must.Get(envs.Make(env)).Spec().Observations == 0 {
-				tune = runs.Assign("cells=64", "cvt_samples=500")
-			}
-			check(t, kind, qdnb.Spec{Algorithm: "map-elites", Env: env, Tune: tune}, 2)
-		}
-		check(t, kind, qdnb.Spec{Algorithm: "pga-aurora", Env: "pointmaze", Tune: small}, 2)
-		check(t, kind, qdnb.Spec{Algorithm: records.Adaptation, Env: "ant-maze"}, 1)
 	}
 }

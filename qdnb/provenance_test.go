@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
-	"example.com/qdnb/xla/backend"
 )
 
 // A run knows whether this build would compute it by the same programs. Seed, budget and backend do not
@@ -20,15 +20,13 @@ func TestOrigins(t *testing.T) {
 	var origins session.Origins
 	check := func(name string, run *runs.Run, want session.Origin) {
 		t.Helper()
-		if got := origins.Of(run); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		errtest.Equal(t, name, origins.Of(run), want)
 	}
 	root := t.TempDir()
 	run := train(t, small(root, 2))
 	check("a run of this build", run, session.SamePrograms)
 	other := small(root, 3)
-	other.Seed, other.Backend = 7, ""
+	other.Seed, other.Backend = 7, device()
 	if a, b := run.Status.Machines[0].Programs, train(t, other).Status.Machines[0].Programs; a != b || len(a) != 16 {
 		t.Errorf("another seed has the programs %s, not %s", b, a)
 	}
@@ -60,7 +58,6 @@ func TestOrigins(t *testing.T) {
 		r.Config.Hyperparameters = json.RawMessage(`{"batch_size": 16}`)
 	}), session.OtherPrograms)
 
-	t.Setenv(backend.BackendEnv, "go")
 	adapted := must.Get(Adapt(context.Background(), AdaptSpec{Skills: walkers(t, root, "map-elites"), Runs: root,
 		Perturbation: envs.GravityMultiplier, Values: [][]float64{{1}}, Episodes: 1, Quiet: true}))
 	check("adaptation", adapted, session.SamePrograms)

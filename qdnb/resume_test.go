@@ -1,9 +1,10 @@
 package qdnb
 
 import (
-	"bytes"
 	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/records"
@@ -28,85 +30,144 @@ func finished(t *testing.T, run *runs.Run) []byte {
 	return data
 }
 
-// resumes checks that runs which are interrupted after every generation, extended, or trained in one go end
-// with the same repertoire and skills, to the byte. of returns the spec of a run with a budget; the last
-// of budgets is that of whole.
-func resumes(t *testing.T, whole *runs.Run, of func(folder string, generations int) Spec, budgets ...int) {
+// ending returns all that a finished run computed: its results, its metrics without seconds, and the arrays of its
+// newest checkpoint.
+func ending(t *testing.T, run *runs.Run) map[string]string {
 	t.Helper()
-	last := budgets[len(budgets)-1]
-	folder := t.TempDir()
-	for range 2 {
-		stopped(t, of(folder, last))
+	w := must.Get(runs.Create(filepath.Dir(run.Dir), run.Config))
+	defer w.Close()
+	var status runs.Status
+	arrays, generation, _, err := w.LoadCheckpoint(&status)
+	if err != nil || generation != status.Generation {
+		t.Fatalf("%s: generation %d, %v", run.Dir, generation, err)
 	}
-	run := train(t, of(folder, last))
-	if !bytes.Equal(finished(t, run), finished(t, whole)) {
-		t.Error("the interrupted run ends differently")
+	found := map[string]string{}
+	for name, array := range arrays {
+		found[name] = fmt.Sprintf("%v %x", array.Shape, array.Data) // as text, in which NaN is equal to itself
 	}
-	if s, want := run.Status, whole.Status; s.Evaluations != want.Evaluations || s.EnvSteps != want.EnvSteps ||
-		s.MaxFitness != want.MaxFitness || len(s.Backends) != 1 || s.CompileSeconds <= 0 ||
-		s.Seconds < s.CompileSeconds {
-		t.Errorf("the interrupted run ends with %+v, want %+v", s, want)
-	}
-	replay := func(run *runs.Run) bool {
-		files, _ := filepath.Glob(filepath.Join(run.Dir, "replay", "*"))
-		return len(files) > 0
-	}
-	extended, learner := t.TempDir(), false
-	for _, budget := range budgets {
-		spec := of(extended, budget)
-		spec.KeepReplay = true
-		run := train(t, spec)
-		if same := bytes.Equal(finished(t, run), finished(t, whole)); same != (budget == last) {
-			t.Errorf("extended to generation %d of %d: the same end: %v", budget, last, same)
+	table := must.Get(run.Metrics())
+	for i, row := range table.Rows {
+		if at := slices.Index(table.Columns, "seconds"); at >= 0 {
+			row[at] = 0
 		}
-		if budget != budgets[0] && replay(run) != learner {
-			t.Errorf("its replay buffer is kept: %v", !learner)
-		}
-		learner = replay(run)
+		found[fmt.Sprint("row ", i)] = fmt.Sprint(row)
 	}
-	if critic := run.HasSkills() || slices.Contains(records.Of(cmp.Or(run.Status.Base, run.Config.Algorithm)).Columns,
-		"critic_loss"); critic && !learner {
-		t.Error("its replay buffer is lost")
+	for _, name := range []string{"repertoire.npz", "skills.npz"} {
+		data, _ := os.ReadFile(filepath.Join(run.Dir, name))
+		found[name] = string(data)
 	}
-	if replay(whole) {
-		t.Error("a finished run keeps its replay buffer without KeepReplay")
+	return found
+}
+
+// sameEnd checks that two runs end with the same bytes.
+func sameEnd(t *testing.T, what string, got, want *runs.Run) {
+	t.Helper()
+	a, b := ending(t, got), ending(t, want)
+	for name := range b {
+		errtest.Equal(t, fmt.Sprintf("%s ends with another %s", what, name), a[name], b[name])
+	}
+	errtest.Equal(t, what, len(a), len(b))
+	if s, want := got.Status, want.Status; s.Evaluations != want.Evaluations || s.EnvSteps != want.EnvSteps ||
+		s.MaxFitness != want.MaxFitness || len(s.Backends) != 1 || s.Seconds < s.CompileSeconds {
+		t.Errorf("%s ends with %+v, want %+v", what, s, want)
 	}
 }
 
-// Settings, backends and parts that change what a checkpoint holds resume like the algorithms themselves.
+// trainee trains the run of a folder to a number of generations.
+type trainee func(ctx context.Context, folder string, generations int, keepReplay bool) (*runs.Run, error)
+
+// training is the trainee of a Spec.
+func training(of func(folder string, generations int) Spec) trainee {
+	return func(ctx context.Context, folder string, generations int, keepReplay bool) (*runs.Run, error) {
+		spec := of(folder, generations)
+		spec.KeepReplay = keepReplay
+		return Train(ctx, spec)
+	}
+}
+
+// resumes checks that runs which are interrupted after every generation, extended, or trained in one go end with the
+// same bytes, and returns the last one.
+func resumes(t *testing.T, train trainee, budgets ...int) *runs.Run {
+	t.Helper()
+	last, folder := budgets[len(budgets)-1], t.TempDir()
+	whole := must.Get(train(background, t.TempDir(), last, false))
+	stopped, cancel := context.WithCancel(background)
+	cancel()
+	for range 2 {
+		if _, err := train(stopped, folder, last, false); !errors.Is(err, ErrInterrupted) ||
+			!strings.Contains(err.Error(), "rerun the same command to resume") {
+			t.Fatalf("a stopped run: %v", err)
+		}
+	}
+	sameEnd(t, "the interrupted run", must.Get(train(background, folder, last, false)), whole)
+	replay := func(run *runs.Run) int { return len(must.Get(filepath.Glob(filepath.Join(run.Dir, "replay", "*")))) }
+	extended := t.TempDir()
+	for _, budget := range budgets {
+		run := must.Get(train(background, extended, budget, true))
+		if budget == last {
+			sameEnd(t, "the extended run", run, whole)
+		}
+		record, _ := records.Find(cmp.Or(run.Status.Base, run.Config.Algorithm)) // loops have none
+		critic := run.HasSkills() || slices.Contains(record.Columns, "critic_loss")
+		if critic && replay(run) == 0 || replay(whole) > 0 {
+			t.Errorf("%d files of the replay buffer are kept, and %d without KeepReplay", replay(run), replay(whole))
+		}
+	}
+	return whole
+}
+
+// Settings, backends, parts and other kinds of runs that change what a checkpoint holds resume like the algorithms
+// themselves, see TestAlgorithms.
 func TestVariantsResumeBitForBit(t *testing.T) {
-	family := func(algorithm, backend string, set ...string) func(string, int) Spec {
-		return func(folder string, generations int) Spec {
+	family := func(algorithm, backend string, set ...string) trainee {
+		return training(func(folder string, generations int) Spec {
 			spec := smallRun(algorithm, folder, generations)
 			spec.Tune, spec.Backend = more(spec.Tune, set...), backend
 			return spec
+		})
+	}
+	led := cheetahs(t, t.TempDir(), "map-elites")
+	control := func(set ...string) trainee {
+		return func(ctx context.Context, folder string, iterations int, _ bool) (*runs.Run, error) {
+			spec := smallControl(led, folder, iterations)
+			spec.Tune = more(spec.Tune, set...)
+			return Control(ctx, spec)
 		}
 	}
-	evolved, discovered := []int{4, 7}, []int{5, 33, 36}
+	evolved, discovered := []int{4, 7}, []int{5, 33} // the replay buffer wraps around after 30
 	for name, c := range map[string]struct {
 		budgets []int
-		of      func(folder string, generations int) Spec
+		train   trainee
 	}{
-		"XLA":      {evolved, family("map-elites", "")}, // if it is installed
-		"bfloat16": {evolved, family("map-elites", "", "weights=bfloat16")},
+		"XLA":      {evolved, family("map-elites", device())}, // if it is installed
+		"bfloat16": {evolved, family("map-elites", device(), "weights=bfloat16")},
 		"starts":   {evolved, family("pga-map-elites", "go", "starts=3")},
-		"fronts": {evolved, func(folder string, generations int) Spec {
+		"fronts": {evolved, training(func(folder string, generations int) Spec {
 			spec := solving("mome", "rastrigin-multi", folder, generations)
 			spec.Tune = more(spec.Tune, "front_size=4", "iso_sigma=0.05", "line_sigma=0.5")
 			return spec
-		}},
+		})},
 		"continuous": {discovered, family("metra", "go", "continuous_skills=2")},
 		"entropy":    {discovered, family("sac", "go", "fix_alpha=false")},
-		"ball": {discovered, func(folder string, iterations int) Spec {
+		"ball": {discovered, training(func(folder string, iterations int) Spec {
 			spec := smallDiscovery("diayn-reward", folder, iterations)
 			spec.Name = "ball"
 			spec.Tune = spec.Tune.And(skilled(skills.Parts{Diversity: Ball{Weight: 10, LearningRate: 0.01}}))
 			return spec
+		})},
+		"skills as actions": {evolved, training(func(folder string, iterations int) Spec {
+			return Spec{Environment: mazeSkills(1), Loop: smallPPO(envs.Pointmaze{}), Name: "ppo-test", Runs: folder, Backend: "go",
+				Quiet: true, Budget: Generations(iterations)}
+		})},
+		"control":                        {[]int{1, 3}, control()},
+		"control evaluated at intervals": {[]int{5, 7}, control("evaluation_interval=3")},
+		"adaptation": {[]int{3}, func(ctx context.Context, folder string, _ int, _ bool) (*runs.Run, error) {
+			return Adapt(ctx, AdaptSpec{Backend: "go", Skills: walkers(t, folder, "map-elites"),
+				Perturbation: envs.GravityMultiplier,
+				Values:       [][]float64{{0.5}, {1}, {3}}, Episodes: 2, Runs: folder, Quiet: true})
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			resumes(t, train(t, c.of(t.TempDir(), c.budgets[len(c.budgets)-1])), c.of, c.budgets...)
-		})
+		t.Run(name, func(t *testing.T) { resumes(t, c.train, c.budgets...) })
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,39 +14,16 @@ import (
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
-	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/random"
 )
 
-// contentsOf returns the arrays of a run's newest checkpoint and its metrics without seconds.
-func contentsOf(t *testing.T, run *runs.Run) (arrays map[string]npz.Array, metrics [][]float64) {
-	t.Helper()
-	w := must.Get(runs.Create(filepath.Dir(run.Dir), run.Config))
-	defer w.Close()
-	var status runs.Status
-	arrays, generation, _, err := w.LoadCheckpoint(&status)
-	if err != nil || generation != status.Generation || len(arrays) == 0 {
-		t.Fatalf("%s: generation %d, %v", run.Dir, generation, err)
-	}
-	table := must.Get(run.Metrics())
-	for _, name := range table.Columns {
-		if name == "seconds" {
-			continue
-		}
-		column := must.Get(table.Column(name))
-		metrics = append(metrics, column)
-	}
-	return arrays, metrics
-}
-
 // Runs of several seeds are those that train alone, also after interruptions, after one of them was
 // trained alone, and when one joins later.
 func TestSeedsTrainedTogetherEqualSeedsTrainedAlone(t *testing.T) {
-	for algorithm, backend := range map[string]string{"pga-map-elites": "go", "map-elites": ""} {
+	for algorithm, backend := range map[string]string{"pga-map-elites": "go", "map-elites": device()} {
 		t.Run(algorithm, func(t *testing.T) {
 			spec := smallOf(algorithm, t.TempDir(), 6)
 			spec.Backend, spec.KeepReplay = backend, true
@@ -73,17 +49,7 @@ func TestSeedsTrainedTogetherEqualSeedsTrainedAlone(t *testing.T) {
 			interrupted(7, 8, 9)
 			together := must.Get(TrainSeeds(background, spec, 7, 8, 9))
 			for i, run := range together {
-				got, metrics := contentsOf(t, run)
-				want, wanted := contentsOf(t, alone[i])
-				if differ := xlatest.Differ(got, want); len(differ) > 0 {
-					t.Errorf("seed %d: %v differ", run.Config.Seed, differ)
-				}
-				if !reflect.DeepEqual(metrics, wanted) {
-					t.Errorf("seed %d: the metrics are %v, want %v", run.Config.Seed, metrics, wanted)
-				}
-				if string(repertoireBytes(t, run)) != string(repertoireBytes(t, alone[i])) {
-					t.Errorf("seed %d has another repertoire", run.Config.Seed)
-				}
+				sameEnd(t, run.Name(), run, alone[i])
 				if s := run.Status; run.Name() != alone[i].Name() || !s.Finished || s.Generation != 6 ||
 					s.Seconds <= 0 || s.Seconds < s.CPUSeconds/100 {
 					t.Errorf("%s: %+v", run.Dir, s)
@@ -168,7 +134,7 @@ func TestSeedsThatFail(t *testing.T) {
 // Time limits are shared: the runs' times add up to the limit. The same spec finds each of them
 // complete.
 func TestSeedsShareTime(t *testing.T) {
-	for _, spec := range []Spec{small(t.TempDir(), 0), smallSkills(t.TempDir())} {
+	for _, spec := range []Spec{small(t.TempDir(), 0), smallDiscovery("diayn-reward", t.TempDir(), 2)} {
 		spec.Budget = runs.Budget{Time: 600 * time.Millisecond}
 		all := nb.Must(TrainSeeds(background, spec, 1, 2, 3))
 		again := nb.Must(TrainSeeds(background, spec, 1, 2, 3))

@@ -1,34 +1,22 @@
 package qdnb
 
 import (
-	"bytes"
-	"image/png"
+	"fmt"
 	"math"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/watch"
 )
-
-// smallSkills returns a run of the reinforcement-learning family that takes seconds.
-func smallSkills(folder string) Spec {
-	return Spec{
-		Algorithm: "diayn-reward", Env: "pointmaze", Seed: 1, Budget: Generations(2), Runs: folder,
-		Backend: "go", Quiet: true,
-		Tune: runs.Assign("env_batch_size=10", "replay_buffer_size=200", "cells=32", "cvt_samples=500",
-			"hidden=[8,8]", "episode_length=20",
-			"batch_size=8", "grad_updates_per_step=0.1", "evaluation_states=3"),
-	}
-}
 
 // ledge is a plane with an edge in x. The episode ends beyond it, where the point would keep
 // moving.
@@ -48,8 +36,10 @@ func (l ledge) Step(s envs.State, action *Node) envs.State {
 func TestFirstEpisodeOfARun(t *testing.T) {
 	for name, env := range map[string]envs.Env{"ledge": ledge{plane{"ledge"}},
 		"restarting": envs.AutoReset(ledge{plane{"restarting"}}, 20)} {
-		spec := smallSkills(t.TempDir())
-		spec.Env, spec.Environment = "", env
+		spec := Spec{Algorithm: "diayn-reward", Environment: env, Seed: 1, Budget: Generations(2), Runs: t.TempDir(),
+			Backend: "go", Quiet: true, Tune: runs.Assign("env_batch_size=10", "replay_buffer_size=200", "cells=32",
+				"cvt_samples=500", "hidden=[8,8]", "episode_length=20", "batch_size=8", "grad_updates_per_step=0.1",
+				"evaluation_states=3")}
 		run := train(t, spec)
 		s := nb.Must(run.Skills())
 		arena := figures.Arena{}
@@ -66,41 +56,19 @@ func TestFirstEpisodeOfARun(t *testing.T) {
 			if want < s.Steps() {
 				early++
 			}
-			if got := len(arena.Paths[i].X); got != want {
-				t.Errorf("%s: episode %d has %d positions, want %d", name, i, got, want)
-			}
+			errtest.Equal(t, fmt.Sprintf("%s: episode %d", name, i), len(arena.Paths[i].X), want)
 		}
 		if early == 0 {
 			t.Errorf("%s: no episode ends early: nothing was tested", name)
 		}
-		if _, err := watch.SkillTrajectories(env, run); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func TestSkillTrajectories(t *testing.T) {
-	run := train(t, smallSkills(t.TempDir()))
-	figure := nb.Must(watch.SkillTrajectories(envs.Pointmaze{}, run))
-	data := nb.Must(nb.Must(figure.Figure()).PNG(figures.Resolution))
-	if _, err := png.Decode(bytes.NewReader(data)); err != nil || len(data) > 60e3 {
-		t.Errorf("%d bytes, %v", len(data), err)
-	}
-	if !bytes.Equal(data, nb.Must(nb.Must(nb.Must(figures.SkillTrajectories(run)).Figure()).PNG(figures.Resolution))) {
-		t.Error("figures.SkillTrajectories draws pointmaze differently")
-	}
-	text := svg(t, figure)
-	for _, want := range []string{"DIAYN+REWARD on pointmaze, 15 episodes", "start", "end", "goal"} {
-		if !strings.Contains(text, ">"+want+"<") {
-			t.Errorf("the figure does not say %q", want)
-		}
+		must.Get(watch.SkillTrajectories(env, run))
 	}
 }
 
 func TestSkillTrajectoriesNameWhatIsMissing(t *testing.T) {
 	imported, _ := madeUpOn(t, "pointmaze", 3)
 	evolved := train(t, small(t.TempDir(), 1))
-	trained := train(t, smallSkills(t.TempDir()))
+	trained := train(t, smallDiscovery("diayn-reward", t.TempDir(), 2))
 	contacts := *trained
 	contacts.Config.Env = "walker-uni"
 	own := *trained
@@ -118,7 +86,7 @@ func TestSkillTrajectoriesNameWhatIsMissing(t *testing.T) {
 
 // withoutPositions returns a run whose evaluation has only fitnesses and descriptors.
 func withoutPositions(t *testing.T) *runs.Run {
-	run := train(t, smallSkills(t.TempDir()))
+	run := train(t, smallDiscovery("diayn-reward", t.TempDir(), 2))
 	path := filepath.Join(run.Dir, "skills.npz")
 	arrays := nb.Must(npz.Read(path))
 	delete(arrays, "trajectories")

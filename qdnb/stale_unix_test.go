@@ -15,13 +15,11 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla/backend"
 )
 
 // Outputs of a notebook record the runs that they show. When the settings or the budget of the Spec change, the next
 // cell says which outputs are outdated, once.
 func TestOutputsKnowTheirRuns(t *testing.T) {
-	t.Setenv(backend.BackendEnv, "go")
 	celltest.Displayed(t, func() error { // what other tests have read
 		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextPlain: "before"})
 	})

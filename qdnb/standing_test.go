@@ -7,6 +7,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/xla/random"
 )
 
@@ -50,9 +51,7 @@ func TestArchivesThatDoNotGrowAreReported(t *testing.T) {
 	}
 	extinct := smallOf("aurora-xcon", t.TempDir(), 12)
 	extinct.Tune = more(extinct.Tune, "extinction_every=10") // leaves one
-	if said := stderr(t, func() { train(t, extinct) }); said != "" {
-		t.Errorf("after an extinction a run says %q", said)
-	}
+	errtest.Equal(t, "after an extinction a run", stderr(t, func() { train(t, extinct) }), "")
 	for _, setting := range []string{"grad_updates_per_step=0", "warmup_steps=1000000"} {
 		idle := smallDiscovery("metra", t.TempDir(), 3)
 		idle.Tune = more(idle.Tune, setting)
@@ -60,10 +59,6 @@ func TestArchivesThatDoNotGrowAreReported(t *testing.T) {
 			t.Errorf("%s says %q", setting, said)
 		}
 	}
-	if said := stderr(t, func() { train(t, smallDiscovery("metra", t.TempDir(), 3)) }); said != "" {
-		t.Errorf("a run that learns says %q", said)
-	}
-	if said := stderr(t, func() { train(t, smallOf("aurora", t.TempDir(), 20)) }); said != "" {
-		t.Errorf("a run that finds something says %q", said)
-	}
+	errtest.Equal(t, "a run that learns", stderr(t, func() { train(t, smallDiscovery("metra", t.TempDir(), 3)) }), "")
+	errtest.Equal(t, "a run that finds something", stderr(t, func() { train(t, smallOf("aurora", t.TempDir(), 20)) }), "")
 }

@@ -1,12 +1,10 @@
 package qdnb_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -94,46 +92,45 @@ func Example_mix() {
 	// Output: pga-cma-aurora 5 [critic_loss actor_loss archive_size archive_max_fitness evaluation_steps]
 }
 
-// Variants are resumed to the bit, drawn, and trained with several seeds, like any algorithm.
+// Variants, loops and learners of users are resumed to the bit, drawn, played and trained with several seeds, like any
+// algorithm.
 func TestVariants(t *testing.T) {
-	for _, c := range []struct {
-		name, algorithm string
-		parts           qdnb.Tuning
-	}{{"crossover", "map-elites", crossed}, {"cma-me", "map-elites", onGrid},
-		{"pga-cma-aurora", "pga-aurora", mixed}, {"local-competition", "map-elites", competing}} {
-		t.Run(c.name, func(t *testing.T) {
-			spec := variant("", c.name, c.algorithm, c.parts)
-			repertoires := func(folder string, seeds ...int64) (files [][]byte) {
-				spec.Runs = folder
-				list := must.Get(qdnb.TrainSeeds(context.Background(), spec, seeds...))
-				for _, run := range list {
-					files = append(files, nb.Must(os.ReadFile(filepath.Join(run.Dir, "repertoire.npz"))))
-				}
-				for _, draw := range []func() (figures.Grid, error){
-					func() (figures.Grid, error) { return figures.Metrics(list, figures.Evaluations) },
-					func() (figures.Grid, error) { return figures.Repertoire(list[0]) },
-				} {
-					if _, err := draw(); err != nil {
-						t.Error(err)
-					}
-				}
-				return files
+	looping := func(name, backend string) func() qdnb.Spec {
+		return func() qdnb.Spec {
+			return qdnb.Spec{Name: name, Env: "pointmaze", Backend: backend, Quiet: true, Loop: loops[name]()}
+		}
+	}
+	of := func(name, algorithm string, parts qdnb.Tuning) func() qdnb.Spec {
+		return func() qdnb.Spec { return variant("", name, algorithm, parts) }
+	}
+	for name, spec := range map[string]func() qdnb.Spec{
+		"crossover": of("crossover", "map-elites", crossed), "cma-me": of("cma-me", "map-elites", onGrid),
+		"pga-cma-aurora":    of("pga-cma-aurora", "pga-aurora", mixed),
+		"local-competition": of("local-competition", "map-elites", competing),
+		"novelty-ga":        looping("novelty-ga", "go"), "grid-loop": looping("grid-loop", "go"),
+		"grid-loop on XLA": looping("grid-loop", qdnb.Device()),
+		"rule": func() qdnb.Spec {
+			d := defaultDQN()
+			d.Batch, d.Buffer, d.Environments, d.Unroll, d.Hidden, d.EpisodeLength = 4, 20, 2, 3, []int{4}, 5
+			return qdnb.Spec{Name: "dqn", Environment: cartPole{}, Loop: d, Backend: "go", Quiet: true}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sized := func(folder string, generations int) qdnb.Spec {
+				spec := spec()
+				spec.Runs, spec.Budget = folder, qdnb.Generations(generations)
+				return spec
 			}
-			whole := repertoires(t.TempDir(), 1, 2)
-			if bytes.Equal(whole[0], whole[1]) {
-				t.Error("two seeds have the same repertoire")
+			whole := qdnb.Resumes(t, qdnb.Training(sized), 3, 6)
+			other := sized(t.TempDir(), 6)
+			other.Seed = 2
+			list := []*runs.Run{whole, must.Get(qdnb.Train(t.Context(), other))}
+			if slices.Equal(must.Get(whole.Repertoire()).Genotypes, must.Get(list[1].Repertoire()).Genotypes) {
+				t.Error("two seeds end the same")
 			}
-			spec.Runs = t.TempDir()
-			cancelled, cancel := context.WithCancel(context.Background())
-			cancel()
-			for range 3 {
-				if _, err := qdnb.Train(cancelled, spec); !errors.Is(err, qdnb.ErrInterrupted) {
-					t.Fatal(err)
-				}
-			}
-			if resumed := repertoires(spec.Runs, 1); !bytes.Equal(resumed[0], whole[0]) {
-				t.Error("the interrupted run ends with another repertoire")
-			}
+			must.Get(qdnb.Play(t.Context(), whole, qdnb.PlaySpec{Environment: other.Environment, Backend: other.Backend}))
+			must.Get(figures.Metrics(list, figures.Evaluations))
+			must.Get(figures.Repertoire(whole))
 		})
 	}
 }

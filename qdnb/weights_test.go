@@ -12,13 +12,11 @@ import (
 	"example.com/qdnb/qdnb/exchange"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/policies"
-	"example.com/qdnb/xla/backend"
 )
 
 // Fresh starts are the default, which a configuration does not name. A run with fixed starts has
 // other scores.
 func TestStarts(t *testing.T) {
-	t.Setenv(backend.BackendEnv, "go")
 	folder := t.TempDir()
 	spec := func(starts string) Spec {
 		s := smallOf("pga-map-elites", folder, 3)
@@ -46,28 +44,24 @@ func TestStarts(t *testing.T) {
 // A run with weights of bfloat16 has other scores than one without, and is
 // played with the same weights.
 func TestWeights(t *testing.T) {
-	for _, backend := range []string{"go", ""} {
-		spec := func(weights, folder string) Spec {
-			s := small(folder, 3)
-			s.Tune, s.Backend = more(s.Tune, "weights="+weights), backend
-			return s
-		}
-		folder := t.TempDir()
-		run := train(t, spec("bfloat16", folder))
-		if exact := train(t, spec("float32", folder)); exact.Name() == run.Name() ||
-			bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, exact)) {
-			t.Errorf("%s and %s have the same repertoire", run.Name(), exact.Name())
-		}
-		set := nb.Must(policies.Select(run, nil, nil))
-		file := filepath.Join(t.TempDir(), "policy.npz")
-		nb.Must(exchange.Export(run, exchange.ExportSpec{Out: file}))
-		for _, w := range nb.Must(npz.Read(file))["layer_0.kernel"].Data.([]float32) {
-			if math.Float32bits(w)&0xffff != 0 {
-				t.Fatalf("the weight %g is exported, which is not a bfloat16", w)
-			}
-		}
-		if task := nb.Must(set.Task(envs.Pointmaze{})); task.Weights != "bfloat16" {
-			t.Errorf("policies are played with weights %q", task.Weights)
+	spec := func(weights, folder string) Spec {
+		s := small(folder, 3)
+		s.Tune = more(s.Tune, "weights="+weights)
+		return s
+	}
+	folder := t.TempDir()
+	run := train(t, spec("bfloat16", folder))
+	if exact := train(t, spec("float32", folder)); exact.Name() == run.Name() ||
+		bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, exact)) {
+		t.Errorf("%s and %s have the same repertoire", run.Name(), exact.Name())
+	}
+	set := nb.Must(policies.Select(run, nil, nil))
+	file := filepath.Join(t.TempDir(), "policy.npz")
+	nb.Must(exchange.Export(run, exchange.ExportSpec{Out: file}))
+	for _, w := range nb.Must(npz.Read(file))["layer_0.kernel"].Data.([]float32) {
+		if math.Float32bits(w)&0xffff != 0 {
+			t.Fatalf("the weight %g is exported, which is not a bfloat16", w)
 		}
 	}
+	errtest.Equal(t, "weights of what is played", nb.Must(set.Task(envs.Pointmaze{})).Weights, "bfloat16")
 }

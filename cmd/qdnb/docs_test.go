@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/experiments"
@@ -226,29 +227,50 @@ func TestExamplesOfTheHelpAreRight(t *testing.T) {
 	}
 }
 
-// The program of the guide to environments runs.
-func TestGuideToEnvironments(t *testing.T) {
-	runGuide(t, "add-an-environment", "QDNB_RUNS=runs", func(program string) string {
-		return strings.Replace(program, "Generations(200)", "Generations(2)", 1)
-	}, "stands for")
+// overlaid runs the go command in the repository with additional files, by their paths there.
+func overlaid(t *testing.T, files map[string]string, args ...string) (string, error) {
+	t.Helper()
+	root, dir, replace := must.Get(filepath.Abs("../..")), t.TempDir(), map[string]string{}
+	for path, text := range files {
+		file := filepath.Join(dir, strings.ReplaceAll(path, "/", "_"))
+		must.Do(os.WriteFile(file, []byte(text), 0o600))
+		replace[filepath.Join(root, path)] = file
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	must.Do(os.WriteFile(overlay, must.Get(json.Marshal(map[string]any{"Replace": replace})), 0o600))
+	cmd := exec.Command("go", append([]string{args[0], "-overlay", overlay}, args[1:]...)...)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
-// The program of the page on figures draws a shipped run, and saves it as the page says.
-func TestGuideToFigures(t *testing.T) {
-	shipped := must.Get(filepath.Abs("../../notebooks/results-skills/runs"))
-	same := func(program string) string { return program }
-	dir := runGuide(t, "figure-for-a-paper", "QDNB_RUNS="+shipped, same, "drawing-1.png")
-	svg := string(must.Get(os.ReadFile(filepath.Join(dir, "repertoire.svg"))))
-	for _, want := range []string{">not reached<", ">x at the end<", ">Sum of rewards<", `width="238.11`} {
-		if !strings.Contains(svg, want) {
-			t.Errorf("the SVG lacks %s", want)
+// The programs of guides run: that of environments with fewer generations, and that of figures with a shipped run, whose
+// drawing it saves as the page says.
+func TestProgramsOfGuides(t *testing.T) {
+	dir, files := t.TempDir(), map[string]string{}
+	for _, name := range []string{"add-an-environment", "figure-for-a-paper"} {
+		page := must.Get(os.ReadFile(filepath.Join("../../docs/guides", name+".md")))
+		program := regexp.MustCompile("(?s)```go\n(package main.*?)```").FindStringSubmatch(string(page))[1]
+		files["pages/"+name+"/main.go"] = strings.Replace(program, "Generations(200)", "Generations(2)", 1)
+	}
+	out, err := overlaid(t, files, "build", "-ldflags=-w", "-o", dir+"/", "./pages/add-an-environment",
+		"./pages/figure-for-a-paper")
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for name, c := range map[string]struct{ runs, says string }{"add-an-environment": {"runs", "stands for"},
+		"figure-for-a-paper": {must.Get(filepath.Abs("../../notebooks/results-skills/runs")), "drawing-1.png"}} {
+		cmd := exec.Command(filepath.Join(dir, name))
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "QDNB_RUNS="+c.runs, "QDNB_FIGURES="+dir)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), c.says) {
+			t.Fatalf("%s: %v: %s", name, err, out)
 		}
 	}
-	if pdf := must.Get(os.ReadFile(filepath.Join(dir, "repertoire.pdf"))); !strings.HasPrefix(string(pdf), "%PDF-") {
-		t.Errorf("the PDF begins with %.20q", pdf)
-	}
-	if strings.Contains(svg, ">MAP-Elites on") {
-		t.Error("the figure has its title")
+	svg := string(must.Get(os.ReadFile(filepath.Join(dir, "repertoire.svg"))))
+	errtest.Contains(t, svg, ">not reached<", ">x at the end<", ">Sum of rewards<", `width="238.11`)
+	if pdf := string(must.Get(os.ReadFile(filepath.Join(dir, "repertoire.pdf")))); !strings.HasPrefix(pdf, "%PDF-") ||
+		strings.Contains(svg, ">MAP-Elites on") {
+		t.Errorf("the figure has its title, or the PDF begins with %.20q", pdf)
 	}
 }
 
@@ -271,8 +293,7 @@ func TestGoCodeOfPagesCompiles(t *testing.T) {
 			packages[filepath.Base(dir)] = "example.com/qdnb/" + must.Get(filepath.Rel(root, dir))
 		}
 	}
-	files := map[string]string{}
-	var folders []string
+	files, args := map[string]string{}, []string{"build", "-gcflags=-e", "-o", os.DevNull}
 	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md"} {
 		for _, path := range must.Get(filepath.Glob(filepath.Join(root, pattern))) {
 			name := strings.TrimSuffix(filepath.Base(path), ".md")
@@ -300,50 +321,18 @@ func TestGoCodeOfPagesCompiles(t *testing.T) {
 				}
 				seen[match[1]] = true
 			}
-			file := filepath.Join(t.TempDir(), name+".go")
-			must.Do(os.WriteFile(file, []byte(imports+text+"func main() {}\n"), 0o600))
-			files[filepath.Join(root, "pages", name, "main.go")] = file
-			folders = append(folders, "./pages/"+name)
+			files["pages/"+name+"/main.go"] = imports + text + "func main() {}\n"
+			args = append(args, "./pages/"+name)
 		}
 	}
-	if len(folders) < 6 {
-		t.Errorf("only the pages %v have code", folders)
+	if len(args) < 4+6 {
+		t.Errorf("only the pages %v have code", args)
 	}
-	overlay := filepath.Join(t.TempDir(), "overlay.json")
-	must.Do(os.WriteFile(overlay, must.Get(json.Marshal(map[string]any{"Replace": files})), 0o600))
-	build := exec.Command("go", append([]string{"build", "-gcflags=-e", "-overlay", overlay, "-o", os.DevNull},
-		folders...)...)
-	build.Dir = root
-	out, _ := build.CombinedOutput()
-	for line := range strings.Lines(string(out)) {
+	out, _ := overlaid(t, files, args...)
+	for line := range strings.Lines(out) {
 		if !strings.HasPrefix(line, "#") && !strings.Contains(line, "declared and not used") &&
 			!strings.Contains(line, "imported and not used") {
 			t.Error(strings.TrimSpace(line))
 		}
 	}
-}
-
-// runGuide runs the program of a guide in a folder, which it returns.
-func runGuide(t *testing.T, name, runs string, change func(string) string, wants string) (dir string) {
-	t.Helper()
-	root := must.Get(filepath.Abs("../.."))
-	page := must.Get(os.ReadFile(filepath.Join(root, "docs/guides", name+".md")))
-	dir = t.TempDir()
-	block := regexp.MustCompile("(?s)```go\n(.*?)```").FindStringSubmatch(string(page))
-	file := filepath.Join(dir, "main.go")
-	must.Do(os.WriteFile(file, []byte(change(block[1])), 0o600))
-	data := must.Get(json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, name, "main.go"): file}}))
-	must.Do(os.WriteFile(filepath.Join(dir, "overlay.json"), data, 0o600))
-	program := filepath.Join(dir, "program")
-	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./"+name)
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	guide := exec.Command(program)
-	guide.Dir, guide.Env = dir, append(os.Environ(), runs, "QDNB_FIGURES="+dir)
-	if out, err := guide.CombinedOutput(); err != nil || !strings.Contains(string(out), wants) {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return dir
 }

@@ -56,9 +56,7 @@ func TestFiguresOfMissingRuns(t *testing.T) {
 		"failed to draw 1 of 2 items") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
-	if _, err := os.Stat(filepath.Join(out, "table-1.md")); err != nil {
-		t.Error(err)
-	}
+	must.Get(os.Stat(filepath.Join(out, "table-1.md")))
 	for _, c := range []mistake{
 		{[]string{"--in", t.TempDir()}, 1, "make experiments"},
 		{[]string{"--in", dir, "--only", "figure-99"}, 1, "figure-99"},

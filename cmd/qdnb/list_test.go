@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -78,13 +79,9 @@ func TestShowProvenance(t *testing.T) {
 		{Machine: "a slide rule", Version: "v1.3", Commit: "unknown", After: 4}}})
 	date := must.Get(runs.LoadFrom(root, name)).Status.Updated
 	stdout, _ := succeed(t, "show", name, "--runs", root)
-	for _, want := range []string{"\nbudget         7 generations\n", "\ndate           " + dateText(&date) + "\n",
+	errtest.Contains(t, stdout, "\nbudget         7 generations\n", "\ndate           "+dateText(&date)+"\n",
 		"\nmachine        an abacus (from generation 0)\n", "\nmachine        a slide rule (from generation 5)\n",
-		"\ncommit         " + commit + ", version v1.2 (from generation 0)\n"} {
-		if !strings.Contains(stdout, want) {
-			t.Errorf("no line %q in\n%s", want, stdout)
-		}
-	}
+		"\ncommit         "+commit+", version v1.2 (from generation 0)\n")
 	if strings.Contains(stdout, "source") {
 		t.Errorf("a run without custom parts has a source:\n%s", stdout)
 	}

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 )
 
@@ -19,17 +19,12 @@ func TestTrainRobot(t *testing.T) {
 	train := []string{"train", "--robot", file, "--runs", runs, "--backend", "go", "--generations", "1", "--steps", "5",
 		"--set", "batch=8", "--set", "cells=8", "--set", "hidden=[4]", "--set", "cvt_samples=100"}
 	stdout, stderr := succeed(t, train...)
-	for _, want := range []string{"torso walks along x; feet foot, which alone touch the ground", "map-elites-my-hopper-0"} {
-		if !strings.Contains(stderr, want) {
-			t.Errorf("the output lacks %q: %s", want, stderr)
-		}
-	}
+	errtest.Contains(t, stderr, "torso walks along x; feet foot, which alone touch the ground",
+		"map-elites-my-hopper-0")
 	must.Do(os.Remove(file))
 	run := must.Get(filepath.Glob(filepath.Join(runs, "map-elites-my-hopper-0-*")))[0]
 	again, _ := succeed(t, append([]string{"train", "--robot", filepath.Join(run, "robot.json")}, train[3:]...)...)
-	if again != stdout {
-		t.Errorf("trained from its folder the run is\n%s, not\n%s", again, stdout)
-	}
+	errtest.Equal(t, "trained from its folder", again, stdout)
 	succeed(t, "show", run)
 	succeed(t, "eval", run, "--episodes", "2", "--backend", "go", "--actuators", "0.5")
 	succeed(t, "export", run, "--out", filepath.Join(dir, "gait.onnx"))

@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb"
@@ -19,15 +21,27 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// drawn lists the figures that show draws for the only run in a folder.
-func drawn(t *testing.T, root string) string {
-	t.Helper()
-	found, err := filepath.Glob(filepath.Join(root, "*-0-*"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("runs %v, %v", found, err)
+// trained is a folder with small runs of MAP-Elites and DIAYN+REWARD, which tests read.
+var trained = sync.OnceValue(func() string {
+	root := filepath.Join(filepath.Dir(program), "runs")
+	for algorithm, set := range map[string][]string{"map-elites": {"batch=16"}, "diayn-reward": skilledSettings} {
+		must.Get(qdnb.Train(context.Background(), qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Runs: root, Backend: "go",
+			Quiet: true, Budget: qdnb.Generations(2), Tune: runs.Assign(append(set, tinySettings...)...)}))
 	}
+	return root
+})
+
+var (
+	tinySettings    = []string{"cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"}
+	skilledSettings = []string{"env_batch_size=10", "replay_buffer_size=200", "batch_size=8", "grad_updates_per_step=0.1",
+		"evaluation_states=3"}
+)
+
+// drawn lists the figures that show draws for a run.
+func drawn(t *testing.T, run string) string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "figures")
-	succeed(t, "show", found[0], "--figures", dir)
+	succeed(t, "show", run, "--figures", dir)
 	return filesIn(t, dir)
 }
 
@@ -47,40 +61,17 @@ func filesIn(t *testing.T, dir string) string {
 
 // Show draws the available data: trajectories for skills, nothing for an imported policy.
 func TestShowDrawsWhatThereIs(t *testing.T) {
-	root := t.TempDir()
-	args := []string{"train", "-q", "--backend", "go", "--runs", root, "--algorithm", "diayn-reward",
-		"--env", "pointmaze", "--generations", "2"}
-	for _, set := range []string{"env_batch_size=10", "replay_buffer_size=200", "cells=32",
-		"cvt_samples=500", "hidden=[8,8]", "episode_length=20",
-		"batch_size=8", "grad_updates_per_step=0.1", "evaluation_states=3"} {
-		args = append(args, "--set", set)
-	}
-	succeed(t, args...)
-	if got, want := drawn(t, root),
-		"distribution.png metrics.png repertoire.png snapshots.png trajectories.png"; got != want {
-		t.Errorf("of trained skills: %s, want %s", got, want)
-	}
-
-	found, _ := filepath.Glob(filepath.Join(root, "*-0-*"))
-	run := must.Get(runs.Open(found[0]))
-	skills := must.Get(run.Skills())
+	const all = "distribution.png metrics.png repertoire.png snapshots.png"
+	run := must.Get(runs.LoadFrom(trained(), "diayn-reward-pointmaze-0"))
+	errtest.Equal(t, "figures of trained skills", drawn(t, run.Dir), all+" trajectories.png")
 	policy := filepath.Join(t.TempDir(), "policy.npy")
-	must.Do(npz.WriteNPY(policy, npz.Of(skills.Policy)))
-	for _, c := range []struct {
-		of, want string
-		args     []string
-	}{
-		{"imported skills", "", []string{"--algorithm", "diayn-reward", "--policy", policy, "--set",
-			"hidden=[8,8]"}},
-		{"an imported repertoire", "distribution.png metrics.png repertoire.png snapshots.png",
-			[]string{"--algorithm", "map-elites", "--repertoire", filepath.Join(found[0], "repertoire.npz"),
-				"--set", "hidden=[8,8]"}},
-	} {
-		root := t.TempDir()
-		succeed(t, append([]string{"import", "--runs", root, "--env", "pointmaze"}, c.args...)...)
-		if got := drawn(t, root); got != c.want {
-			t.Errorf("of %s: %q, want %q", c.of, got, c.want)
-		}
+	must.Do(npz.WriteNPY(policy, npz.Of(must.Get(run.Skills()).Policy)))
+	for want, args := range map[string][]string{"": {"--algorithm", "diayn-reward", "--policy", policy},
+		all: {"--algorithm", "map-elites", "--repertoire", filepath.Join(run.Dir, "repertoire.npz")}} {
+		var made importResult
+		answer(t, &made, append([]string{"import", "--json", "--runs", t.TempDir(), "--env", "pointmaze",
+			"--set", "hidden=[8,8]"}, args...)...)
+		errtest.Equal(t, "figures of an import", drawn(t, made.Run), want)
 	}
 }
 
@@ -96,17 +87,7 @@ func emptyRun(t *testing.T, root, algorithm, env string) string {
 
 // Pages of a repertoire, a cell and skills, and the errors for missing cells and skills.
 func TestShowMakesPages(t *testing.T) {
-	root := t.TempDir()
-	for _, args := range [][]string{
-		{"--algorithm", "map-elites", "--set", "batch=16", "--set", "cells=32"},
-		{"--algorithm", "diayn-reward", "--set", "env_batch_size=10", "--set", "replay_buffer_size=200",
-			"--set", "cells=32", "--set", "batch_size=8",
-			"--set", "grad_updates_per_step=0.1", "--set", "evaluation_states=3"},
-	} {
-		succeed(t, append([]string{"train", "-q", "--backend", "go", "--runs", root, "--env", "pointmaze",
-			"--generations", "2", "--set", "cvt_samples=500", "--set", "hidden=[8,8]", "--set",
-			"episode_length=20"}, args...)...)
-	}
+	root := trained()
 	run := must.Get(runs.LoadFrom(root, "map-elites-pointmaze-0"))
 	r := must.Get(run.RepertoireMap())
 	filled := r.Filled()
@@ -151,8 +132,7 @@ func TestShowMakesPages(t *testing.T) {
 		{[]string{"diayn-reward-pointmaze-0", "--skill", "77"}, "", "there is no skill 77"},
 	} {
 		os.Remove(page)
-		stdout, stderr, status := invoke(t, append([]string{"show", "--runs", root, "--backend", "go"},
-			c.args...)...)
+		stdout, stderr, status := invoke(t, append([]string{"show", "--runs", root, "--backend", "go"}, c.args...)...)
 		if c.want != "" {
 			if status != 1 || !strings.Contains(stderr, c.want) {
 				t.Errorf("%v: status %d, %s, want %q", c.args, status, stderr, c.want)
@@ -187,16 +167,10 @@ func interrupted(t *testing.T, spec qdnb.Spec, sessions int) string {
 // An unfinished run is drawn from its snapshot, else from its checkpoint, and its resume command
 // finishes it.
 func TestShowOfAnUnfinishedRun(t *testing.T) {
-	tiny := []string{"cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"}
-	elites := qdnb.Spec{
-		Algorithm: "map-elites", Env: "pointmaze", Seed: 3, Budget: qdnb.Generations(4),
-		Tune: runs.Assign(append(tiny, "batch=16")...),
-	}
-	skills := qdnb.Spec{
-		Algorithm: "diayn-reward", Env: "pointmaze", Budget: qdnb.Generations(4),
-		Tune: runs.Assign(append(tiny, "env_batch_size=10", "replay_buffer_size=200", "batch_size=8",
-			"grad_updates_per_step=0.1", "evaluation_states=3", "early_interval=200")...),
-	}
+	elites := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: 3, Budget: qdnb.Generations(4),
+		Tune: runs.Assign(append(tinySettings, "batch=16")...)}
+	skills := qdnb.Spec{Algorithm: "diayn-reward", Env: "pointmaze", Budget: qdnb.Generations(4),
+		Tune: runs.Assign(slices.Concat(tinySettings, skilledSettings, []string{"early_interval=200"})...)}
 	for _, c := range []struct {
 		spec     qdnb.Spec
 		sessions int
@@ -229,8 +203,7 @@ func TestShowOfAnUnfinishedRun(t *testing.T) {
 	}
 	root := t.TempDir()
 	// runs without data yet
-	for _, algorithm := range []string{"map-elites", "dads", records.Adaptation,
-		records.HierarchicalControl} {
+	for _, algorithm := range []string{"map-elites", "dads", records.Adaptation, records.HierarchicalControl} {
 		name := emptyRun(t, root, algorithm, "walker-uni")
 		if stdout, _ := succeed(t, "show", name, "--runs", root); !strings.Contains(stdout, "unfinished; rerun the") {
 			t.Errorf("%s: %s", name, stdout)
@@ -260,8 +233,7 @@ func TestResumeNamesEveryLimit(t *testing.T) {
 // storedRun writes a finished run of MAP-Elites with two cells, filled with random policies.
 func storedRun(t *testing.T, root, env string, dims int, status runs.Status) string {
 	t.Helper()
-	config := must.Get(runs.NewConfig("map-elites", env, 0, map[string]any{"hidden": []int{8},
-		"episode_length": 20}))
+	config := must.Get(runs.NewConfig("map-elites", env, 0, map[string]any{"hidden": []int{8}, "episode_length": 20}))
 	w := must.Get(runs.Create(root, config))
 	params := (status.Observations+1)*8 + 9*status.Actions
 	numbers := func(n int) []float32 {
@@ -339,8 +311,7 @@ func TestRunsOfCustomEnvironments(t *testing.T) {
 		{[]string{"export", run, "--out", out}, 0, "layer_1.kernel [8 2]", ""},
 	} {
 		stdout, stderr, status := invoke(t, c.args...)
-		if status != c.status || !strings.Contains(stdout, c.stdout) ||
-			!strings.Contains(stderr, c.stderr) {
+		if status != c.status || !strings.Contains(stdout, c.stdout) || !strings.Contains(stderr, c.stderr) {
 			t.Errorf("qdnb %s: status %d, %q, %q; want %d, %q, %q", strings.Join(c.args, " "), status,
 				stdout, stderr, c.status, c.stdout, c.stderr)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/runs"
@@ -111,9 +112,7 @@ func TestImportedRepertoireIsMentioned(t *testing.T) {
 	_, stderr, _ := invoke(t, train...)
 	_, name, _ := strings.Cut(stderr, "--from ")
 	name, _, _ = strings.Cut(name, " ")
-	if !strings.Contains(stderr, "is not continued by") {
-		t.Fatal(stderr)
-	}
+	errtest.Contains(t, stderr, "is not continued by")
 	if _, stderr := succeed(t, append(train, "--from", name)...); strings.Contains(stderr, "is not continued by") {
 		t.Error(stderr)
 	}

@@ -1,7 +1,8 @@
-// Package errtest checks the messages of errors in tests.
+// Package errtest checks errors, values and texts in tests.
 package errtest
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -20,3 +21,25 @@ func Want(t testing.TB, err error, texts ...string) {
 
 // Of returns the error of a call with another result.
 func Of[T any](_ T, err error) error { return err }
+
+// Equal fails the test if two values differ in depth. All empty slices are equal.
+func Equal[T any](t testing.TB, what any, got, want T) {
+	t.Helper()
+	a, b := reflect.ValueOf(&got).Elem(), reflect.ValueOf(&want).Elem()
+	if a.Kind() == reflect.Slice && a.Len() == 0 && b.Len() == 0 {
+		return
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v: %+v, want %+v", what, got, want)
+	}
+}
+
+// Contains fails the test for each of the parts that a text does not contain.
+func Contains(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+}

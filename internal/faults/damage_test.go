@@ -89,48 +89,45 @@ func TestDamagedWhileStopped(t *testing.T) {
 		training(spec("smerl-dads")), adaptation} {
 		t.Run(s.name, func(t *testing.T) {
 			want, _ := undisturbed(t, s)
-			stopped := halfway(t, s)
-			random := dice(t)
-			dir := filepath.Join(stopped, s.results(t)[0])
+			stopped, name := halfway(t, s), s.results(t)[0]
 			kinds := map[string][]string{}
 			for _, file := range filesOf(t, s, stopped) {
-				kinds[kindOf(dir, file)] = append(kinds[kindOf(dir, file)], file)
+				kind := kindOf(filepath.Join(stopped, name), file)
+				kinds[kind] = append(kinds[kind], file)
 			}
 			for kind, files := range kinds {
-				survived, refused := 0, 0
-				for range trials {
-					root := t.TempDir()
-					must.Do(os.CopyFS(root, os.DirFS(stopped)))
-					args := s.command(t, root)
-					relative, _ := filepath.Rel(stopped, files[random.IntN(len(files))])
-					what := relative + ": " + damage(t, random, filepath.Join(root, relative))
-					e := invoke(t, args...)
-					if e.status == 0 {
-						survived++
-						difference := compareRuns(filepath.Join(root, s.results(t)[0]),
-							filepath.Join(want, s.results(t)[0]))
-						if kind == "snapshots" && strings.Contains(difference, filepath.Join(root, relative)+": ") {
-							// Training does not read it, and nothing can recreate it; commands that read it report the
-							// damage.
-							survived--
-							refused++
-							continue
+				damaged(t, stopped, trials, func(random *rand.Rand) string { return files[random.IntN(len(files))] },
+					func(t *testing.T, root, file, what string) {
+						e := invoke(t, s.command(t, root)...)
+						difference := ""
+						if e.status == 0 {
+							difference = compareRuns(filepath.Join(root, name), filepath.Join(want, name))
 						}
-						if difference != "" {
+						switch {
+						case kind == "snapshots" && strings.Contains(difference, file+": "):
+							// Training does not read it, and nothing can recreate it; commands that read it report the damage.
+						case e.status == 0 && difference != "":
 							t.Errorf("%s: it resumes to a different result: %s; it said %q", what, difference, e.stderr)
+						case e.status != 0 && (e.status != 1 || !strings.Contains(lastLine(e.stderr), filepath.Base(file))):
+							t.Errorf("%s: status %d, %q does not name the file", what, e.status, e.stderr)
 						}
-						continue
-					}
-					refused++
-					if last := lastLine(e.stderr); e.status != 1 || !strings.Contains(last,
-						filepath.Base(relative)) {
-						t.Errorf("%s: status %d, %q does not name the file", what, e.status, e.stderr)
-					}
-				}
-				t.Logf("%s: %d damaged, %d resumed to the same bytes, %d were rejected by name", kind, trials,
-					survived, refused)
+					})
 			}
 		})
+	}
+}
+
+// damaged damages one file of copies of a folder, as often as it is told.
+func damaged(t *testing.T, folder string, trials int, choose func(*rand.Rand) string,
+	check func(t *testing.T, root, file, what string)) {
+	t.Helper()
+	random := dice(t)
+	for range trials {
+		root := t.TempDir()
+		must.Do(os.CopyFS(root, os.DirFS(folder)))
+		relative := must.Get(filepath.Rel(folder, choose(random)))
+		file := filepath.Join(root, relative)
+		check(t, root, file, relative+": "+damage(t, random, file))
 	}
 }
 
@@ -139,81 +136,48 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// A finished run with one damaged file shows and exports the same as before, or the error names the
-// file.
+// A finished run with one damaged file is shown, exported and evaluated as before, or the error names the file.
 func TestDamagedWhenFinished(t *testing.T) {
 	begin(t)
-	const trials = 4
 	for _, algorithm := range []string{"map-elites", "diayn"} {
 		t.Run(algorithm, func(t *testing.T) {
 			s0 := spec(algorithm)
 			s0.Budget = qdnb.Generations(20)
 			s := training(s0)
 			finished, _ := undisturbed(t, s)
-			name := s.results(t)[0]
-			random := dice(t)
-			commands := func(root string) map[string][]string {
-				dir := filepath.Join(root, name)
-				list := map[string][]string{
-					"show": {"show", dir}, "figures": {"show", dir, "--figures", filepath.Join(root, "out")},
-					"export": {"export", "--run", dir, "--repertoire", "--out", filepath.Join(root, "out.npz")},
-					"train":  append(trainArgs(s0, root), "--json"),
-				}
-				if algorithm == "diayn" {
-					list["eval"] = []string{"eval", "--json", "--run", dir, "--episodes", "2"}
-				}
-				return list
+			commands := func(root string) [][]string {
+				dir := filepath.Join(root, s.results(t)[0])
+				return [][]string{{"show", dir}, {"show", dir, "--figures", filepath.Join(root, "out")},
+					{"export", "--run", dir, "--repertoire", "--out", filepath.Join(root, "out.npz")},
+					append(trainArgs(s0, root), "--json"), {"eval", "--json", "--run", dir, "--episodes", "2"}}
 			}
-			// shown returns the output of the commands that show and export, and how they ended.
-			shown := func(root string) (texts map[string]string, ends map[string]ending) {
-				texts, ends = map[string]string{}, map[string]ending{}
-				for command, args := range commands(root) {
-					e := invoke(t, args...)
-					ends[command] = e
-					text := strings.ReplaceAll(e.stdout, root, "ROOT")
-					for _, pattern := range []string{"out/*.png", "out.npz"} {
-						made, _ := filepath.Glob(filepath.Join(root, pattern))
-						for _, file := range made {
-							data := must.Get(os.ReadFile(file))
-							text += fmt.Sprintf("%s %x\n", filepath.Base(file), data)
-							must.Do(os.Remove(file))
-						}
-					}
-					texts[command] = text
+			shown := func(root string, e ending) string { // what a command prints and writes
+				text := strings.ReplaceAll(e.stdout, root, "ROOT")
+				for _, file := range append(must.Get(filepath.Glob(filepath.Join(root, "out/*.png"))), filepath.Join(root, "out.npz")) {
+					data, _ := os.ReadFile(file)
+					text += fmt.Sprintf("%s %x\n", filepath.Base(file), data)
+					_ = os.Remove(file)
 				}
-				return texts, ends
+				return text
 			}
-			want, _ := shown(finished)
+			var want []string
+			for _, args := range commands(finished) {
+				want = append(want, shown(finished, succeed(t, args...)))
+			}
 			for _, file := range filesOf(t, s, finished) {
-				relative, _ := filepath.Rel(finished, file)
-				if strings.Contains(relative, "checkpoints") || strings.HasSuffix(relative, "status.json") {
+				if strings.Contains(file, "checkpoints") || strings.HasSuffix(file, "status.json") {
 					continue
 				}
-				if strings.Contains(relative, "snapshots") && random.IntN(4) > 0 {
-					continue
-				}
-				as, refused := 0, 0
-				for range trials {
-					root := t.TempDir()
-					must.Do(os.CopyFS(root, os.DirFS(finished)))
-					what := relative + ": " + damage(t, random, filepath.Join(root, relative))
-					got, ends := shown(root)
-					for command, text := range got {
-						switch e := ends[command]; {
-						case e.status == 0 && text == want[command]:
-							as++
-						case e.status == 0:
-							t.Errorf("%s: %s shows something else; it said %q\n%.300s\nwant\n%.300s", what, command,
-								e.stderr, text, want[command])
-						case !strings.Contains(lastLine(e.stderr), filepath.Base(relative)):
-							t.Errorf("%s: %s fails with %q, which does not name the file", what, command, e.stderr)
-						default:
-							refused++
+				damaged(t, finished, 2, func(*rand.Rand) string { return file }, func(t *testing.T, root, file, what string) {
+					for i, args := range commands(root) {
+						switch e := invoke(t, args...); {
+						case e.status != 0 && !strings.Contains(lastLine(e.stderr), filepath.Base(file)):
+							t.Errorf("%s: %q fails with %q, which does not name the file", what, args, e.stderr)
+						case e.status == 0 && shown(root, e) != want[i]:
+							t.Errorf("%s: %q shows something else; it said %q", what, args, e.stderr)
 						}
 					}
-				}
-				t.Logf("%s: %d times damaged, %d commands showed what they did before, %d named the file",
-					filepath.Base(relative), trials, as, refused)
+				})
 			}
 		})
 	}

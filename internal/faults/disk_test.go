@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 )
 
@@ -25,9 +26,7 @@ func mounted(t *testing.T, size string) disk {
 		t.Skipf("SKIPPED: no file system can be mounted here, which needs root: %v %s", err, out)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(d.dir, 0); err != nil {
-			t.Errorf("%s stays mounted: %v", d.dir, err)
-		}
+		must.Do(syscall.Unmount(d.dir, 0))
 	})
 	return d
 }
@@ -45,14 +44,11 @@ func (d disk) remount(t *testing.T, options string) {
 func (e ending) refused(t *testing.T, words ...string) {
 	t.Helper()
 	last := lastLine(e.stderr)
-	if e.status != 1 || strings.Count(e.stderr, "qdnb: ") > 1 && !strings.Contains(e.stderr,
-		"failed") {
+	if e.status != 1 || strings.Count(e.stderr, "qdnb: ") > 1 && !strings.Contains(e.stderr, "failed") {
 		t.Errorf("status %d: %q", e.status, e.stderr)
 	}
 	for _, word := range words {
-		if !strings.Contains(last, word) {
-			t.Errorf("%q does not say %q", last, word)
-		}
+		errtest.Contains(t, last, word)
 	}
 }
 

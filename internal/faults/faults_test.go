@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/xla/backend"
 )
@@ -137,8 +138,7 @@ func (p *process) killedOrDone(killed *int) (e ending, done bool) {
 func (p *process) wait() ending {
 	p.t.Helper()
 	<-p.ended
-	e := ending{p.cmd.ProcessState.ExitCode(), 0, p.stdout.String(), p.stderr.String(),
-		time.Since(p.start)}
+	e := ending{p.cmd.ProcessState.ExitCode(), 0, p.stdout.String(), p.stderr.String(), time.Since(p.start)}
 	if state, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && state.Signaled() {
 		e.signal = state.Signal()
 	}
@@ -176,8 +176,6 @@ func (e ending) oneLine(t *testing.T, status int, words ...string) {
 		return
 	}
 	for _, word := range words {
-		if !strings.Contains(text, word) {
-			t.Errorf("%q does not say %q", text, word)
-		}
+		errtest.Contains(t, text, word)
 	}
 }

@@ -25,12 +25,10 @@ func TestPlugins(t *testing.T) {
 	e.oneLine(t, 1, "no plugin", "QDNB_NO_DOWNLOAD")
 	e = startWith(t, bare, s.command(t, t.TempDir())...).wait()
 	e.oneLine(t, 0, "no XLA", "QDNB_NO_DOWNLOAD", "pure Go backend")
-	startWith(t, bare, append(s.command(t, t.TempDir()), "--backend", text)...).wait().oneLine(t, 1,
-		text)
+	startWith(t, bare, append(s.command(t, t.TempDir()), "--backend", text)...).wait().oneLine(t, 1, text)
 	startWith(t, bare, append(s.command(t, t.TempDir()), "--backend",
 		filepath.Join(dir, "none.so"))...).wait().oneLine(t, 1, "none.so")
-	startWith(t, bare, append(s.command(t, t.TempDir()), "--backend", dir)...).wait().oneLine(t, 1,
-		dir)
+	startWith(t, bare, append(s.command(t, t.TempDir()), "--backend", dir)...).wait().oneLine(t, 1, dir)
 
 	compiler, err := exec.LookPath("cc")
 	if err != nil {
@@ -57,8 +55,7 @@ const void *GetPjrtApi(void) { return &api; }`,
 		}
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			startWith(t, bare, append(s.command(t, root), "--backend", library)...).wait().oneLine(t, 1,
-				library)
+			startWith(t, bare, append(s.command(t, root), "--backend", library)...).wait().oneLine(t, 1, library)
 			if left, _ := filepath.Glob(filepath.Join(root, "map-elites-*")); len(left) > 0 {
 				t.Errorf("it leaves %q", left)
 			}

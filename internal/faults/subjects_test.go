@@ -117,8 +117,7 @@ func planned(name string, lines func(t *testing.T) []sweep.Line,
 			if needed != nil {
 				needed(t, root)
 			}
-			return append([]string{"sweep", "run", "-q", "--plan", plan, "--runs", root, "--poll", "100ms"},
-				more...)
+			return append([]string{"sweep", "run", "-q", "--plan", plan, "--runs", root, "--poll", "100ms"}, more...)
 		},
 		results: func(t *testing.T) (names []string) {
 			for _, line := range lines(t) {
@@ -140,8 +139,7 @@ func importSkills(env string) func(t *testing.T, root string) {
 		t.Helper()
 		e, err := envs.Make(env)
 		must.Do(err)
-		s := &runs.Skills{Observations: e.Spec().Observations, Actions: e.Spec().Actions, Count: 3,
-			Hidden: []int{8}}
+		s := &runs.Skills{Observations: e.Spec().Observations, Actions: e.Spec().Actions, Count: 3, Hidden: []int{8}}
 		random := rand.New(rand.NewPCG(4, 0))
 		for range runs.Row(s.Sizes()) {
 			s.Policy = append(s.Policy, float32(random.NormFloat64()/2))
@@ -192,8 +190,7 @@ func planLines(t *testing.T) (lines []sweep.Line) {
 	for i, algorithm := range []string{"map-elites", "pga-map-elites", "smerl-dads", "map-elites"} {
 		s := spec(algorithm)
 		s.Seed, s.Budget = int64(i), qdnb.Generations(20)
-		line := sweep.Line{Experiment: "training", Label: algorithm, Run: configOf(t, s),
-			Budget: s.Budget}
+		line := sweep.Line{Experiment: "training", Label: algorithm, Run: configOf(t, s), Budget: s.Budget}
 		if i == 3 {
 			line.Needs = []sweep.Need{{Run: lines[0].Run, Budget: lines[0].Budget}}
 		}

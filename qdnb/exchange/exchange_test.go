@@ -66,9 +66,7 @@ func TestImportPolicy(t *testing.T) {
 	}
 	same := spec
 	same.Policy = writeFile(t, filepath.Join(t.TempDir(), "other.npy"), npz.Of(wide))
-	if again := nb.Must(Import(same)); !reflect.DeepEqual(again, run) {
-		t.Errorf("again: %+v, not %+v", again, run)
-	}
+	errtest.Equal(t, "again", nb.Must(Import(same)), run)
 	row[17]++
 	other := spec
 	other.Policy = writeFile(t, filepath.Join(t.TempDir(), "other.npy"), npz.Of(row))
@@ -192,9 +190,7 @@ func TestImportRepertoire(t *testing.T) {
 	nb.Check(npz.Write(file, foreign()))
 	for _, source := range []string{file, run.Dir} {
 		spec.Repertoire = source
-		if again := nb.Must(Import(spec)); !reflect.DeepEqual(again, run) {
-			t.Errorf("%s: %+v, not %+v", source, again, run)
-		}
+		errtest.Equal(t, source, nb.Must(Import(spec)), run)
 	}
 }
 
@@ -252,8 +248,7 @@ func TestImportRepertoireMistakes(t *testing.T) {
 
 func TestExport(t *testing.T) {
 	row := numbers(mazePolicy)
-	run := nb.Must(Import(importPolicy(t, writeFile(t, filepath.Join(t.TempDir(), "policy.npy"),
-		npz.Of(row)))))
+	run := nb.Must(Import(importPolicy(t, writeFile(t, filepath.Join(t.TempDir(), "policy.npy"), npz.Of(row)))))
 	grid := nb.Must(Import(ImportSpec{Algorithm: "aurora", Env: "pointmaze",
 		Repertoire: folderOf(t, foreign()), Set: []string{"hidden=[8,8]"}, Runs: t.TempDir()}))
 	dir := t.TempDir()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -23,8 +24,7 @@ import (
 func (f *folder) adapted(t *testing.T, experiment, label, env string, seed int64,
 	perturbation string, at [][2]float64, scores ...float64) {
 	t.Helper()
-	hyperparameters := fmt.Sprintf(`{"skills":"%s-%s-%d-00000000","perturbation":%q}`, label, env,
-		seed, perturbation)
+	hyperparameters := fmt.Sprintf(`{"skills":"%s-%s-%d-00000000","perturbation":%q}`, label, env, seed, perturbation)
 	c := must.Get(runs.NewConfig("adaptation", env, seed, json.RawMessage(hyperparameters)))
 	metrics := "index,x,y,skill,fitness_median\n"
 	for i, score := range scores {
@@ -49,8 +49,7 @@ func adapted(t *testing.T) *Data {
 			multipliers, 300+x, 400, 200+x)
 		f.adapted(t, results.ExperimentAdaptation, "map-elites", "ant-maze", seed, results.Target,
 			[][2]float64{{1, 2}, {3, 4}}, -100, -300-4*x)
-		f.adapted(t, results.ExperimentReward, "diayn", "walker-uni", seed, results.Actuators,
-			multipliers[:2], 7, 8)
+		f.adapted(t, results.ExperimentReward, "diayn", "walker-uni", seed, results.Actuators, multipliers[:2], 7, 8)
 	}
 	f.lines = append(f.lines, f.lines[0]) // the experiment "reward" shares this run
 	f.lines[len(f.lines)-1].Experiment = results.ExperimentReward
@@ -62,9 +61,7 @@ func adapted(t *testing.T) *Data {
 func TestAdaptationPanels(t *testing.T) {
 	data := adapted(t)
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
-	if want := []string{"map-elites", "diayn-reward"}; !reflect.DeepEqual(labels, want) {
-		t.Fatalf("labels %v, want %v: DIAYN belongs to figure 16 alone", labels, want)
-	}
+	errtest.Equal(t, "labels", labels, []string{"map-elites", "diayn-reward"})
 	// For 0, 10, 20, 90 the median is 15, the interquartile mean 15, and the quartiles are 7.5 and
 	// 37.5.
 	drawn := must.Get(Adaptation(data)).Panels
@@ -109,9 +106,7 @@ func TestGainPanels(t *testing.T) {
 	data := adapted(t)
 	panel := must.Get(AdaptationGain(data)).Panels[0][0]
 	me, diayn := linesOf(panel)[0], linesOf(panel)[1]
-	if want := []float64{-21.25, 0, -46.25}; !reflect.DeepEqual(me.Y, want) {
-		t.Errorf("gains of MAP-Elites %v, want %v", me.Y, want)
-	}
+	errtest.Equal(t, "gains of MAP-Elites", me.Y, []float64{-21.25, 0, -46.25})
 	if diayn.Y[1] != 0 || diayn.Y[2] > -150 || diayn.Y[2] < -160 {
 		t.Errorf("gains of DIAYN+REWARD %v, want 0 at multiplier 1 and about -156 at 5", diayn.Y)
 	}
@@ -119,8 +114,7 @@ func TestGainPanels(t *testing.T) {
 		t.Errorf("limits %g and %g, want -150 and a little above 0", y.Min, y.Max)
 	}
 	nan := math.NaN()
-	spread := []figures.Series{{Y: []float64{nan, 10}, Low: []float64{math.Inf(-1), 5},
-		High: []float64{nan, 49}}}
+	spread := []figures.Series{{Y: []float64{nan, 10}, Low: []float64{math.Inf(-1), 5}, High: []float64{nan, 49}}}
 	if limits := gainLimits(spread); limits[0] != -gainLimit || math.Abs(limits[1]-60) > 2 {
 		t.Errorf("limits %v, want -150 and about 60", limits)
 	}
@@ -130,8 +124,7 @@ func TestGainPanels(t *testing.T) {
 // once.
 func TestRewardAdaptation(t *testing.T) {
 	data := adapted(t)
-	if labels, want := data.rewardLabels(), []string{"diayn",
-		"diayn-reward"}; !reflect.DeepEqual(labels, want) {
+	if labels, want := data.rewardLabels(), []string{"diayn", "diayn-reward"}; !reflect.DeepEqual(labels, want) {
 		t.Fatalf("%v, want %v", labels, want)
 	}
 	drawn := must.Get(RewardAdaptation(data)).Panels
@@ -162,22 +155,17 @@ func TestAdaptationTargets(t *testing.T) {
 	}
 	table, err := AdaptationTargets(f.open(t))
 	must.Do(err)
-	if want := []string{"method", "(12, 35)", "(-2, 15)"}; !reflect.DeepEqual(table.Header, want) {
-		t.Errorf("header %q, want %q", table.Header, want)
-	}
+	errtest.Equal(t, "header", table.Header, []string{"method", "(12, 35)", "(-2, 15)"})
 	number := tables.Plain.Number
 	want := [][]tables.Entry{
 		{{Text: "AURORA"}, {Text: number(-110), Bold: true}, {Text: number(-200)}},
 		{{Text: "DADS+REWARD"}, {}, {Text: number(-160), Bold: true}},
 	}
-	if !reflect.DeepEqual(table.Rows, want) {
-		t.Errorf("rows %+v, want %+v", table.Rows, want)
-	}
+	errtest.Equal(t, "rows", table.Rows, want)
 	gravity := newFolder(t)
 	gravity.adapted(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 0, results.Gravity,
 		[][2]float64{{1, math.NaN()}}, 9)
-	if table, err = AdaptationTargets(gravity.open(t)); err != nil || len(table.Rows) != 0 || len(
-		table.Notes) != 1 {
+	if table, err = AdaptationTargets(gravity.open(t)); err != nil || len(table.Rows) != 0 || len(table.Notes) != 1 {
 		t.Errorf("without targets: %+v, %v", table, err)
 	}
 }
@@ -197,8 +185,7 @@ func TestAdaptationSkills(t *testing.T) {
 	data := f.open(t)
 	table, err := AdaptationSkills(data, results.Gravity, "") // ant-uni, the only one
 	must.Do(err)
-	want := [][]tables.Entry{tables.Row("MAP-Elites", "2", "", "1"),
-		tables.Row("DADS+REWARD", "2", "1", "")}
+	want := [][]tables.Entry{tables.Row("MAP-Elites", "2", "", "1"), tables.Row("DADS+REWARD", "2", "1", "")}
 	if !reflect.DeepEqual(table.Rows, want) || !reflect.DeepEqual(table.Header,
 		[]string{"method", "skills", "× 0.5", "× 1"}) {
 		t.Errorf("%q\n%+v, want %+v", table.Header, table.Rows, want)
@@ -211,19 +198,5 @@ func TestAdaptationSkills(t *testing.T) {
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q without runs: %v, want %q", env, err, want)
 		}
-	}
-}
-
-// Every item draws available data.
-func TestAdaptationItems(t *testing.T) {
-	data := adapted(t)
-	for _, id := range []string{"figure-4", "figure-13", "figure-16", "figure-18"} {
-		item := must.Get(Find(id))
-		must.Get(must.Get(item.Figure(data)).Figure())
-	}
-	hurdles := &Data{Tables: &results.Tables{Controlled: []results.Controlled{{Label: "map-elites",
-		Curve: []results.ControlPoint{{}, {EnvSteps: 9, FitnessMean: 3}}}}}}
-	if _, err := AdaptationIQM(hurdles); err != nil {
-		t.Errorf("hurdles alone: %v", err)
 	}
 }

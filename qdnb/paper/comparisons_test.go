@@ -32,8 +32,7 @@ func scored() *Data {
 // 16 or as extreme on the other side.
 func TestComparisons(t *testing.T) {
 	table := must.Get(Comparisons(scored()))
-	if want := []string{"metric", "methods", "ant-uni", "walker-uni"}; !reflect.DeepEqual(table.Header,
-		want) {
+	if want := []string{"metric", "methods", "ant-uni", "walker-uni"}; !reflect.DeepEqual(table.Header, want) {
 		t.Fatalf("header %q, want %q", table.Header, want)
 	}
 	if len(table.Rows) != 2 {

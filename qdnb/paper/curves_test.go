@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
@@ -88,8 +89,7 @@ func TestCurvesOverTime(t *testing.T) {
 	// Seeds end 2, 3 and 4 s after their first evaluation with coverages 40, 50 and 60, and stay
 	// there.
 	me := seriesNamed(t, coverage, "map-elites")
-	if last := len(me.X) - 1; me.X[last] != 4 || me.Y[last] != 50 || me.Low[last] != 45 ||
-		me.High[last] != 55 {
+	if last := len(me.X) - 1; me.X[last] != 4 || me.Y[last] != 50 || me.Low[last] != 45 || me.High[last] != 55 {
 		t.Errorf("it ends at %g s with %g (%g to %g), want the medians of the ends", me.X[last],
 			me.Y[last], me.Low[last], me.High[last])
 	}
@@ -168,8 +168,7 @@ func TestCurveAxis(t *testing.T) {
 			t.Errorf("%g s: %q, want %q", end, label, want)
 		}
 	}
-	if linear := stepsAxis(400).over([]seeds{short,
-		long}); linear.log || linear.low != 0 || linear.high != 400 {
+	if linear := stepsAxis(400).over([]seeds{short, long}); linear.log || linear.low != 0 || linear.high != 400 {
 		t.Errorf("cut at 400 it is %+v", linear)
 	}
 }
@@ -284,7 +283,5 @@ func TestCurvesKeepTheirEnd(t *testing.T) {
 	x := span{of: func(p results.Point) float64 { return p.Seconds }, unit: 60, high: 488.5}
 	curve := []results.Point{{Seconds: 0}, {Seconds: 488.5}, {Seconds: 489}}
 	s := x.series(curve, func(p results.Point) float64 { return p.QDScore })
-	if want := []float64{0, 488.5 / 60}; !slices.Equal(s.X, want) {
-		t.Errorf("the points are at %v, want %v", s.X, want)
-	}
+	errtest.Equal(t, "the points are at", s.X, []float64{0, 488.5 / 60})
 }

@@ -20,8 +20,7 @@ func newFolder(t *testing.T) *folder { return &folder{dir: t.TempDir()} }
 
 // run writes the run of a line: its status, the text of metrics.csv if not empty, and the additions
 // of fill.
-func (f *folder) run(t *testing.T, line sweep.Line, status runs.Status, metrics string,
-	fill ...func(*runs.Writer)) {
+func (f *folder) run(t *testing.T, line sweep.Line, status runs.Status, metrics string, fill ...func(*runs.Writer)) {
 	t.Helper()
 	w := must.Get(runs.Create(filepath.Join(f.dir, RunsFolder), line.Run))
 	defer w.Close()

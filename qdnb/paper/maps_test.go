@@ -35,8 +35,7 @@ func (f *mapFolder) add(experiment, algorithm, env string, seed int64, fitness f
 	prior := !strings.HasSuffix(algorithm, ", no prior")
 	algorithm = strings.TrimSuffix(algorithm, ", no prior")
 	config := must.Get(runs.NewConfig(algorithm, env, seed, map[string]any{"descriptor_full_state": !prior}))
-	status := runs.Status{Budget: runs.Budget{Generations: 100},
-		Progress: runs.Progress{Generation: 100}}
+	status := runs.Status{Budget: runs.Budget{Generations: 100}, Progress: runs.Progress{Generation: 100}}
 	f.run(f.t, sweep.Line{Experiment: experiment, Label: algorithm, Run: config}, status, "",
 		append(change, func(w *runs.Writer) {
 			must.Do(w.SaveRepertoire(fourCells(fitness, lower, upper)))
@@ -88,9 +87,7 @@ func says(t *testing.T, g figures.Grid, err error) string {
 func contains(t *testing.T, text string, want ...string) {
 	t.Helper()
 	for _, w := range want {
-		if !strings.Contains(text, ">"+w+"<") {
-			t.Errorf("the figure does not say %q", w)
-		}
+		errtest.Contains(t, text, ">"+w+"<")
 	}
 }
 
@@ -149,8 +146,7 @@ func TestRepertoiresWithHoles(t *testing.T) {
 		figure, err := c.draw(f.data)
 		text := says(t, figure, err)
 		contains(t, text, figures.MethodName(c.other))
-		if want := "Unreadable: " + figures.MethodName(c.broken) + " on ant-omni."; !strings.Contains(
-			text, want) {
+		if want := "Unreadable: " + figures.MethodName(c.broken) + " on ant-omni."; !strings.Contains(text, want) {
 			t.Errorf("the figure does not say %q", want)
 		}
 	}
@@ -186,17 +182,14 @@ func TestIntermediate(t *testing.T) {
 }
 
 func TestPointOf(t *testing.T) {
-	for generation, want := range map[int64]int{0: -1, 5: -1, 6: 0, 11: 0, 12: 1, 50: 8, 55: 8, 99: 8,
-		100: -1} {
-		if got := pointOf(runs.Budget{Generations: 100},
-			runs.Progress{Generation: generation}); got != want {
+	for generation, want := range map[int64]int{0: -1, 5: -1, 6: 0, 11: 0, 12: 1, 50: 8, 55: 8, 99: 8, 100: -1} {
+		if got := pointOf(runs.Budget{Generations: 100}, runs.Progress{Generation: generation}); got != want {
 			t.Errorf("generation %d of 100: point %d, want %d", generation, got, want)
 		}
 	}
 	// Budgets divisible by nine hit the points exactly.
 	for k := range int64(runs.SnapshotPoints) {
-		if got := pointOf(runs.Budget{EnvSteps: 18e7},
-			runs.Progress{EnvSteps: (k + 1) * 1e7}); got != int(k) {
+		if got := pointOf(runs.Budget{EnvSteps: 18e7}, runs.Progress{EnvSteps: (k + 1) * 1e7}); got != int(k) {
 			t.Errorf("%d eighteenths: point %d", k+1, got)
 		}
 	}
@@ -207,19 +200,16 @@ func TestSkillTrajectories(t *testing.T) {
 	f := newMapFolder(t)
 	f.add("training", "dads-reward", "ant-omni", 0, 1, omniLower, omniUpper, trajectories(t, 25, 25))
 	// the better QD score
-	f.add("training", "dads-reward", "ant-omni", 1, 2, omniLower, omniUpper,
-		trajectories(t, 1.5, -0.5))
+	f.add("training", "dads-reward", "ant-omni", 1, 2, omniLower, omniUpper, trajectories(t, 1.5, -0.5))
 	f.add("training", "diayn-reward", "ant-trap", 0, 1, trapLower, trapUpper, trajectories(t, 28, 3))
 	f.add("training", "dads-reward", "ant-trap", 0, 1, trapLower, trapUpper, trajectories(t, 2, 0.5))
 	f.add("training", "smerl-diayn", "ant-trap", 0, 1, trapLower, trapUpper) // without skills
 	figure, err := SkillTrajectories(f.data, "ant-omni", "dads-reward")
 	text := says(t, figure, err)
-	contains(t, text, "DADS+REWARD on ant-omni", "skill 0", "skill 1", "start", "end", "2", "−2",
-		"x (m)")
+	contains(t, text, "DADS+REWARD on ant-omni", "skill 0", "skill 1", "start", "end", "2", "−2", "x (m)")
 	containsNot(t, text, "30", "20")
 
-	figure, err = SkillTrajectories(f.data, "ant-trap", "diayn-reward", "smerl-diayn", "sac",
-		"dads-reward")
+	figure, err = SkillTrajectories(f.data, "ant-trap", "diayn-reward", "smerl-diayn", "sac", "dads-reward")
 	text = says(t, figure, err)
 	contains(t, text, "DIAYN+REWARD on ant-trap", "DADS+REWARD on ant-trap", "30")
 	containsNot(t, text, "SMERL(DIAYN) on ant-trap")
@@ -269,8 +259,7 @@ func TestZoom(t *testing.T) {
 func TestPrior(t *testing.T) {
 	f := newMapFolder(t)
 	for seed, fitness := range []float32{9000, 8000, 7000} {
-		f.add("prior", "dads-reward", "ant-omni", int64(seed), fitness, omniLower, omniUpper,
-			trajectories(t, 20, 20))
+		f.add("prior", "dads-reward", "ant-omni", int64(seed), fitness, omniLower, omniUpper, trajectories(t, 20, 20))
 	}
 	for seed, fitness := range []float32{7950, 7975} {
 		f.add("prior", "diayn-reward, no prior", "ant-omni", int64(seed), fitness, omniLower, omniUpper,

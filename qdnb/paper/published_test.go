@@ -1,18 +1,19 @@
 package paper
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/paper/results"
 )
 
 var (
 	mainMethods = []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora", "diayn-reward",
 		"dads-reward", "smerl-diayn", "smerl-dads"}
-	paperEnvs = []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni",
-		"halfcheetah-uni"}
+	paperEnvs = []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
 )
 
 func TestPublishedTablesAreComplete(t *testing.T) {
@@ -23,9 +24,7 @@ func TestPublishedTablesAreComplete(t *testing.T) {
 			methods, envs = []string{"diayn", "dads"},
 				[]string{"ant-trap", "ant-maze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
 		}
-		if got, want := len(Published(table)), 2*len(methods)*len(envs); got != want {
-			t.Errorf("table %d has %d numbers, not %d", table, got, want)
-		}
+		errtest.Equal(t, fmt.Sprintf("table %d", table), len(Published(table)), 2*len(methods)*len(envs))
 		for _, method := range methods {
 			for _, env := range envs {
 				for _, metric := range []results.Metric{results.MaxFitness, results.QDScore} {
@@ -54,9 +53,7 @@ func TestPublishedTablesAreComplete(t *testing.T) {
 		for _, env := range paperEnvs {
 			sum += results.PaperSteps(p.Method, env)
 		}
-		if got := float64(sum) / float64(len(paperEnvs)); got != p.Mean {
-			t.Errorf("%s: a mean of %g steps, want %g as in table 8", p.Method, got, p.Mean)
-		}
+		errtest.Equal(t, fmt.Sprintf("%s: a mean of", p.Method), float64(sum)/float64(len(paperEnvs)), p.Mean)
 	}
 	if len(Published(8)) != len(mainMethods) || len(Published(2)) != 0 {
 		t.Error("numbers too many")

@@ -12,14 +12,13 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"example.com/qdnb/internal/cell/celltest"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 )
 
 // What is said about the shipped runs is shown with them only, so notebooks say it in code.
 func TestRemarksAreOfShippedRuns(t *testing.T) {
-	if own := must.Get(OfShipped(&Data{}, "the shipped runs")); own != "" {
-		t.Errorf("own runs are said to be %q", own)
-	}
+	errtest.Equal(t, "own runs are said to be", must.Get(OfShipped(&Data{}, "the shipped runs")), "")
 	remark := must.Get(OfShipped(&Data{About: &About{}}, "the shipped *runs*"))
 	if sent := celltest.Displayed(t, func() error { return remark.Show("") }); len(sent) != 1 ||
 		sent[0].Data[protocol.MIMETextMarkdown] != "the shipped *runs*" {

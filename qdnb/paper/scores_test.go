@@ -1,7 +1,6 @@
 package paper
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,13 +8,11 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
-	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
 )
 
 // seededRuns are training runs with max fitness and QD score, one per seed.
-func seededRuns(experiment, label, env string, steps int64,
-	scores ...[2]float64) []results.Trained {
+func seededRuns(experiment, label, env string, steps int64, scores ...[2]float64) []results.Trained {
 	var list []results.Trained
 	for seed, s := range scores {
 		list = append(list, results.Trained{Experiment: experiment, Label: label, Algorithm: label,
@@ -94,41 +91,8 @@ func TestScoreTables(t *testing.T) {
 		"max fitness DADS+REWARD ant-trap", "QD score MAP-Elites ant-trap",
 		"QD score PGA-MAP-Elites ant-uni",
 	}
-	if !slices.Equal(bold, want) {
-		t.Errorf("bold are %q, want %q", bold, want)
-	}
+	errtest.Equal(t, "bold", bold, want)
 	if notes := strings.Join(table.Notes, " "); !strings.Contains(notes, "1 to 3 seeds") {
 		t.Error(notes)
-	}
-}
-
-// Without runs, a one-line error says how to make them.
-func TestNothingToShow(t *testing.T) {
-	empty := &Data{Tables: &results.Tables{}}
-	for _, item := range append(Items(),
-		Item{ID: "overall", Experiments: []string{"training"}, Figure: Overall},
-		Item{ID: "profiles", Experiments: []string{"training"}, Figure: Profiles},
-		Item{ID: "improvements", Experiments: []string{"training"}, Figure: func(d *Data) (figures.Grid, error) { return Improvements(d) }},
-		Item{ID: "order", Experiments: []string{"training"}, Table: CompareOrder},
-		Item{ID: "compare", Experiments: []string{"training"},
-			Table: func(d *Data) (*tables.Table, error) { return CompareScores(d) }},
-		Item{ID: "comparisons", Experiments: []string{"training"},
-			Table: func(d *Data) (*tables.Table, error) { return Comparisons(d) }},
-		Item{ID: "targets", Experiments: []string{"adaptation"}, Table: AdaptationTargets},
-		Item{ID: "skills", Experiments: []string{"adaptation"}, Table: func(d *Data) (*tables.Table, error) {
-			return AdaptationSkills(d, results.Gravity, "ant-uni")
-		}},
-		Item{ID: "settings", Experiments: []string{"sensitivity"}, Table: SensitivitySettings},
-		Item{ID: "impact", Experiments: []string{"reward"}, Table: RewardImpact},
-		Item{ID: "curves", Experiments: []string{"beyond"}, Figure: BeyondCurvesOverTime},
-		Item{ID: "page", Experiments: []string{"training"}, Table: func(d *Data) (*tables.Table, error) {
-			_, err := ReproductionPage(unknown, d)
-			return nil, err
-		}},
-	) {
-		if len(item.Experiments) > 0 {
-			_, err := item.Draw(empty)
-			errtest.Want(t, err, fmt.Sprintf("experiments.Prepare(%q)", item.Experiments[0]))
-		}
 	}
 }

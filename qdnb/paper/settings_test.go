@@ -39,8 +39,7 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 				t.Errorf("%s lacks %q:\n%s", id, line, got)
 			}
 		}
-		if number := strings.TrimPrefix(id, "table-"); !strings.Contains(table.Caption,
-			"the paper's table "+number) {
+		if number := strings.TrimPrefix(id, "table-"); !strings.Contains(table.Caption, "the paper's table "+number) {
 			t.Errorf("%s has the caption %q", id, table.Caption)
 		}
 	}
@@ -64,9 +63,7 @@ func TestTableOfHyperparametersSaysWhichScalingRunsHave(t *testing.T) {
 			line("map-elites", "walker-uni", `{}`),
 		}}
 		table := must.Get(item.Table(data))
-		if got := table.Notes[len(table.Notes)-1]; got != want {
-			t.Errorf("the note is %q, want %q", got, want)
-		}
+		errtest.Equal(t, "the note", table.Notes[len(table.Notes)-1], want)
 	}
 }
 

@@ -2,14 +2,12 @@ package paper
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,8 +26,7 @@ func shippable(t *testing.T) (dir string, lines []sweep.Line) {
 	f := newFolder(t)
 	const cpu = 100.0
 	for i, method := range []string{"map-elites", "dads-reward"} {
-		c := must.Get(runs.NewConfig(method, "ant-omni", 0, map[string]any{"cells": 4,
-			"hidden": []int{8, 9}}))
+		c := must.Get(runs.NewConfig(method, "ant-omni", 0, map[string]any{"cells": 4, "hidden": []int{8, 9}}))
 		metrics := "generation,env_steps,seconds,max_fitness,coverage,qd_score\n"
 		for row := range 10 {
 			metrics += fmt.Sprintf("%d,%d,%d,%d,%d,%d\n", row, 100*row, 7*row*row, row+i, 5*row, 9*row*row)
@@ -99,23 +96,6 @@ func TestShippedFigures(t *testing.T) {
 		"s, min: processor time. No complete runs: AURORA.")
 }
 
-// A figure without shipped runs says so, and notebooks do not fail.
-func TestNotShipped(t *testing.T) {
-	dir, lines := shippable(t)
-	data, err := Open(shipped(t, dir, lines))
-	must.Do(err)
-	for _, item := range Items() {
-		if len(item.Experiments) == 0 || item.Experiments[0] == results.ExperimentTraining {
-			continue
-		}
-		_, err = item.Draw(data)
-		var absence interface{ Absent() bool }
-		if err == nil || !strings.Contains(err.Error(), "not shipped yet") || !errors.As(err, &absence) {
-			t.Errorf("%s: %v", item.ID, err)
-		}
-	}
-}
-
 func TestShippedSummary(t *testing.T) {
 	dir, lines := shippable(t)
 	data := must.Get(Open(shipped(t, dir, lines)))
@@ -144,9 +124,7 @@ adaptation: 5 runs, 4 cells, hidden layers of 8 and 9 or 16 and 16 units
   DADS+REWARD on ant-trap, ant-maze, ant-omni, seeds 3, 10, not for every environment
 hurdles: no runs
 `
-	if got := data.Summary("training", "adaptation", "hurdles"); got != want {
-		t.Errorf("summary\n%s\nwant\n%s", got, want)
-	}
+	errtest.Equal(t, "summary", data.Summary("training", "adaptation", "hurdles"), want)
 }
 
 // Shipping again replaces the folder, with the same bytes; other folders are not replaced.
@@ -177,14 +155,10 @@ func TestShipAgain(t *testing.T) {
 			t.Errorf("%s differs", path)
 		}
 	}
-	if len(after) != len(before) {
-		t.Errorf("%d files, then %d", len(before), len(after))
-	}
+	errtest.Equal(t, "files", len(after), len(before))
 	errtest.Want(t, errtest.Of(Ship(dir, lines, filepath.Join(dir, RunsFolder), about)), "choose another folder")
 	errtest.Want(t, errtest.Of(Ship(out, lines, t.TempDir(), about)), "no run of the plan is complete")
-	if _, err := Open(out); err != nil {
-		t.Errorf("a failed call damaged the folder: %v", err)
-	}
+	must.Get(Open(out))
 }
 
 // In a checkout, figures of experiments that are shipped use the shipped folder.
@@ -214,18 +188,14 @@ func TestFolderOfACheckout(t *testing.T) {
 		{[]string{"hurdles", "training"}, ours}, {[]string{"figure-9"}, ours},
 		{[]string{"table-10", "figure-4"}, own},
 		{[]string{"figure-10", "figure-2"}, ours}} {
-		if got := Folder(c.experiments...); got != c.want {
-			t.Errorf("%v: %s, want %s", c.experiments, got, c.want)
-		}
+		errtest.Equal(t, c.experiments, Folder(c.experiments...), c.want)
 	}
 	if got, want := Experiments("figure-9", "training", "fig 18", "prior"), []string{"training",
 		"adaptation", "hurdles", "prior"}; !slices.Equal(got, want) {
 		t.Errorf("experiments %q, want %q", got, want)
 	}
 	t.Setenv(FolderVariable, "mine")
-	if got := Folder("training"); got != "mine" {
-		t.Errorf("with the variable: %s", got)
-	}
+	errtest.Equal(t, "with the variable", Folder("training"), "mine")
 }
 
 // Thinned trajectories have the points that are drawn, up to the end of the first episode.

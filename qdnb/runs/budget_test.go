@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 )
 
@@ -35,9 +36,7 @@ func TestBudgetEndsAtTheFirstLimit(t *testing.T) {
 		if got := c.budget.Fraction(c.progress); got != c.fraction {
 			t.Errorf("%v at %+v: fraction %v, want %v", c.budget, c.progress, got, c.fraction)
 		}
-		if got := c.budget.Done(c.progress); got != c.done {
-			t.Errorf("%v at %+v: done %v", c.budget, c.progress, got)
-		}
+		errtest.Equal(t, fmt.Sprintf("%v at %+v: done", c.budget, c.progress), c.budget.Done(c.progress), c.done)
 	}
 	if err := (Budget{Generations: -1}).Validate(); err == nil {
 		t.Error("a negative budget is valid")
@@ -107,9 +106,7 @@ func TestSnapshotsAreNineInTheFirstHalfAndTheEnd(t *testing.T) {
 		return due
 	}
 	b := Budget{Generations: 36}
-	if got, want := collect(b, 36, 12), []int64{12, 24, 36}; !reflect.DeepEqual(got, want) {
-		t.Errorf("in large steps: %v, want %v", got, want)
-	}
+	errtest.Equal(t, "in large steps", collect(b, 36, 12), []int64{12, 24, 36})
 	if got := collect(Budget{}, 36, 1); got != nil {
 		t.Errorf("without a budget: %v", got)
 	}
@@ -129,9 +126,7 @@ func TestStatusRoundTrip(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(back, s) {
 			t.Errorf("%s came back as %+v, %v", data, back, err)
 		}
-		if !strings.Contains(string(data), `"env_steps":25000000`) {
-			t.Errorf("%s lacks the progress", data)
-		}
+		errtest.Contains(t, string(data), `"env_steps":25000000`)
 	}
 }
 

@@ -38,8 +38,7 @@ type common struct {
 }
 
 func defaults() settings {
-	s := settings{Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, Hidden: []int{256, 256}, Name: "a",
-		secret: 1}
+	s := settings{Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, Hidden: []int{256, 256}, Name: "a", secret: 1}
 	s.Critic.Rate = 3e-4
 	return s
 }
@@ -56,9 +55,7 @@ func TestHashIsStable(t *testing.T) {
 	// printf '%s' '{"algorithm":"map-elites","env":"pointmaze","hyperparameters":{...},"seed":0}' |
 	// sha256sum
 	const want = "map-elites-pointmaze-0-a4996ef0"
-	if c.Name() != want {
-		t.Errorf("the name is %s, want %s", c.Name(), want)
-	}
+	errtest.Equal(t, "the name", c.Name(), want)
 	for _, same := range []string{
 		`{"line_sigma":0.05, "iso_sigma":5e-3, "hidden":[256.0,2.56e2], "batch":1e3}`,
 		"{\n\t\"iso_sigma\": 0.0050, \"batch\": 1000.0, \"line_sigma\": 0.05,\n\t\"hidden\": [256, " +
@@ -96,18 +93,12 @@ func TestConfigFileRoundTrip(t *testing.T) {
 	c := testConfig(t)
 	file := must.Get(c.file())
 	back := must.Get(parseConfig(file))
-	if back.Name() != c.Name() {
-		t.Errorf("%s came back as %s", c.Name(), back.Name())
-	}
+	errtest.Equal(t, fmt.Sprintf("%s", c.Name()), back.Name(), c.Name())
 	got := settings{secret: 1}
 	must.Do(back.Settings(&got))
-	if want := defaults(); !reflect.DeepEqual(got, want) {
-		t.Errorf("settings %+v\nwant     %+v", got, want)
-	}
+	errtest.Equal(t, "settings", got, defaults())
 	none := Config{Algorithm: "a", Env: "b"}
-	if err := none.Validate(); err != nil {
-		t.Errorf("an algorithm without settings: %v", err)
-	}
+	must.Do(none.Validate())
 }
 
 func TestConfigIsValidated(t *testing.T) {
@@ -142,9 +133,7 @@ func TestSet(t *testing.T) {
 	limit := 2.5
 	want.Critic.Rate, want.Slice, want.Limit, want.Small, want.Count, want.Budget = 1, 8, &limit, -128,
 		7, Budget{Generations: 5}
-	if !reflect.DeepEqual(s, want) {
-		t.Errorf("got  %+v\nwant %+v", s, want)
-	}
+	errtest.Equal(t, "settings", s, want)
 	if err := Set(&s, "hidden=[1,2,3]", "limit=null"); err != nil || !reflect.DeepEqual(s.Hidden,
 		[]int{1, 2, 3}) || s.Limit != nil {
 		t.Errorf("hidden %v, limit %v, %v", s.Hidden, s.Limit, err)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/protobuf/protobuftest"
 )
@@ -71,9 +72,7 @@ func TestEvents(t *testing.T) {
 	must.Do(w.Log(2, 2, 6, math.NaN(), 0))
 	must.Do(w.Close())
 	want := append(head, row("0", "-2.5"), row("1", "4"), row("2", "6"))
-	if got := scalars(t, w.Run); !slices.Equal(got, want) {
-		t.Errorf("resumed: %q, not %q", got, want)
-	}
+	errtest.Equal(t, "resumed", scalars(t, w.Run), want)
 	w = create(t, root) // it resumes without events
 	begin(1)
 	must.Do(w.Log(2, 2, 7, math.NaN(), 0))
@@ -81,8 +80,6 @@ func TestEvents(t *testing.T) {
 	want[len(want)-1] = row("2", "7")
 	for range 2 {
 		must.Do(w.WriteEvents())
-		if got := scalars(t, w.Run); !slices.Equal(got, want) {
-			t.Errorf("later: %q, not %q", got, want)
-		}
+		errtest.Equal(t, "later", scalars(t, w.Run), want)
 	}
 }

@@ -3,6 +3,7 @@ package runs
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/hostile"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
@@ -203,9 +205,7 @@ func readFolder(t *testing.T, dir string) {
 	hostile.Error(t, err)
 	if err == nil {
 		for _, row := range table.Rows {
-			if len(row) != len(table.Columns) {
-				t.Errorf("a row of %d numbers in %d columns", len(row), len(table.Columns))
-			}
+			errtest.Equal(t, "cells of a row", len(row), len(table.Columns))
 			for _, v := range row {
 				if again := must.Get(parseTable([]byte("a\n" + FormatNumber(v) + "\n"))).Rows[0][0]; again != v && v == v {
 					t.Errorf("%v came back as %v", v, again)
@@ -242,17 +242,13 @@ func readFolder(t *testing.T, dir string) {
 			r.Centroid(cell)
 			r.Genotype(cell)
 		}
-		if err := npz.WriteTo(io.Discard, r.arrays()); err != nil {
-			t.Errorf("it cannot be written: %v", err)
-		}
+		must.Do(npz.WriteTo(io.Discard, r.arrays()))
 	}
 	s, err := run.Skills()
 	hostile.Error(t, err)
 	if err == nil {
 		for k := range min(s.Skills(), 4) {
-			if n := len(s.Genotype(k)); n != s.Params() {
-				t.Errorf("skill %d has %d parameters of %d", k, n, s.Params())
-			}
+			errtest.Equal(t, fmt.Sprintf("skill %d", k), len(s.Genotype(k)), s.Params())
 		}
 		hostile.Error(t, npz.WriteTo(io.Discard, s.arrays())) // possibly with invalid names
 	}
@@ -297,9 +293,7 @@ func resumeFolder(t *testing.T, root string, config Config) {
 	err = w.Begin(generation, "generation", "index", "x", "y", "skill", "fitness_median")
 	hostile.Error(t, err)
 	if err == nil {
-		if _, err := ReadTable(filepath.Join(w.Dir, metricsFile)); err != nil {
-			t.Errorf("what was kept cannot be read: %v", err)
-		}
+		must.Get(ReadTable(filepath.Join(w.Dir, metricsFile)))
 		hostile.Error(t, w.SaveCheckpoint(1, arrays, nil))
 	}
 }

@@ -65,8 +65,7 @@ func TestLoadTellsSeedsApart(t *testing.T) {
 func TestLoadSaysThatARunIsDamaged(t *testing.T) {
 	root := t.TempDir()
 	w := create(t, root)
-	must.Do(os.WriteFile(filepath.Join(w.Dir, configFile), []byte(`{"algorithm":`),
-		0o666))
+	must.Do(os.WriteFile(filepath.Join(w.Dir, configFile), []byte(`{"algorithm":`), 0o666))
 	for _, target := range []string{w.Name(), w.Name()[:10]} {
 		errtest.Want(t, errtest.Of(LoadFrom(root, target)), filepath.Join(w.Name(), configFile), "restore it or move the folder away")
 	}

@@ -43,17 +43,14 @@ func TestRepertoireFigures(t *testing.T) {
 	if got := r.Stats(); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := r.Filled(); !reflect.DeepEqual(got, []int{1, 3}) {
-		t.Errorf("filled %v", got)
-	}
+	errtest.Equal(t, "filled", r.Filled(), []int{1, 3})
 	if r.Best() != 3 || !reflect.DeepEqual(r.Genotype(3), []float32{4, 5, 6}) ||
 		!reflect.DeepEqual(r.Descriptor(3), []float32{-0.5, 0.75}) || !reflect.DeepEqual(r.Centroid(3),
 		[]float32{-0.5, 0.5}) {
 		t.Errorf("best is cell %d: %v %v", r.Best(), r.Genotype(3), r.Descriptor(3))
 	}
 	r.Fitnesses = []float32{r.Fitnesses[0], r.Fitnesses[0]}
-	if s := r.Stats(); !math.IsInf(s.MaxFitness,
-		-1) || s.Coverage != 0 || s.QDScore != 0 || r.Best() != -1 {
+	if s := r.Stats(); !math.IsInf(s.MaxFitness, -1) || s.Coverage != 0 || s.QDScore != 0 || r.Best() != -1 {
 		t.Errorf("an empty repertoire: %+v, best %d", s, r.Best())
 	}
 	if s := new(Repertoire).Stats(); s.Coverage != 0 {
@@ -71,8 +68,7 @@ func TestGoldenStats(t *testing.T) {
 	want := data.Float64s("qd.metrics") // max fitness, coverage, QD score
 	for i, got := range []float64{s.MaxFitness, s.Coverage, s.QDScore} {
 		if math.Abs(got-want[i]) > 1e-6*math.Abs(want[i]) {
-			t.Errorf("%s is %v, QDax has %v", []string{"max fitness", "coverage", "QD score"}[i], got,
-				want[i])
+			t.Errorf("%s is %v, QDax has %v", []string{"max fitness", "coverage", "QD score"}[i], got, want[i])
 		}
 	}
 }
@@ -94,17 +90,10 @@ func TestRepertoireRoundTrip(t *testing.T) {
 
 // Genotypes are found by cell, with the rows of empty cells and without.
 func TestGenotypesOfCells(t *testing.T) {
-	for name, r := range map[string]*Repertoire{"full": testRepertoire(),
-		"packed": packedRepertoire()} {
-		if got := r.AllGenotypes(); !reflect.DeepEqual(got, testRepertoire().Genotypes) {
-			t.Errorf("%s: all are %v", name, got)
-		}
-		if got := r.Genotype(1); !reflect.DeepEqual(got, []float32{1, 2, 3}) {
-			t.Errorf("%s: cell 1 has %v", name, got)
-		}
-		if got := r.Rows()[3]; !reflect.DeepEqual(got, []float32{4, 5, 6}) {
-			t.Errorf("%s: cell 3 has %v", name, got)
-		}
+	for name, r := range map[string]*Repertoire{"full": testRepertoire(), "packed": packedRepertoire()} {
+		errtest.Equal(t, fmt.Sprintf("%s: all", name), r.AllGenotypes(), testRepertoire().Genotypes)
+		errtest.Equal(t, fmt.Sprintf("%s: cell 1", name), r.Genotype(1), []float32{1, 2, 3})
+		errtest.Equal(t, fmt.Sprintf("%s: cell 3", name), r.Rows()[3], []float32{4, 5, 6})
 	}
 	if r := packedRepertoire(); r.Genotype(2) != nil {
 		t.Errorf("an empty cell has %v", r.Genotype(2))
@@ -247,9 +236,7 @@ func TestCellsOfUnequalScale(t *testing.T) {
 		for y := range 10 {
 			at := []float32{float32(x) / 10, float32(y) / 10}
 			far := []float32{at[0], 1024 * at[1]}
-			if got, want := wide.cellOf(far), plain.cellOf(at); got != want {
-				t.Errorf("%v is in cell %d, not %d", far, got, want)
-			}
+			errtest.Equal(t, fmt.Sprintf("%v", far), wide.cellOf(far), plain.cellOf(at))
 			if got, want := wide.Near(far...), plain.Near(at...); got != want {
 				t.Errorf("cell %d is near %v, not %d", got, far, want)
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 // A run prints as a line, with and without its address.
@@ -28,9 +30,7 @@ func TestRunPrintsAsALine(t *testing.T) {
 		t.Errorf("a list of runs prints %s", got)
 	}
 	want := `{"algorithm":"a","env":"b","hyperparameters":{"c":1},"seed":0}`
-	if got := fmt.Sprint(run.Config); got != want {
-		t.Errorf("the configuration prints %s, not %s", got, want)
-	}
+	errtest.Equal(t, "the configuration prints", fmt.Sprint(run.Config), want)
 	if got := fmt.Sprint((*Run)(nil)); got != "<nil>" {
 		t.Errorf("no run prints %q", got)
 	}

@@ -46,8 +46,7 @@ func (r *testRing) save(w *Writer, total int64) error {
 	r.asked = 0
 	return w.SaveReplay(total, r.capacity, r.width, func(from, to int64) ([]float32, error) {
 		if from < 0 || from >= to || from < total-r.capacity || to > total {
-			return nil, fmt.Errorf("rows %d to %d of a ring of %d were asked for at %d", from, to,
-				r.capacity, total)
+			return nil, fmt.Errorf("rows %d to %d of a ring of %d were asked for at %d", from, to, r.capacity, total)
 		}
 		r.asked += to - from
 		return r.rows(from, to)
@@ -154,81 +153,6 @@ func TestReplayRoundTrip(t *testing.T) {
 	}
 }
 
-// copyFolder copies what a process killed now leaves behind.
-func copyFolder(t testing.TB, from string) (root string) {
-	t.Helper()
-	root = t.TempDir()
-	must.Do(os.CopyFS(filepath.Join(root, filepath.Base(from)), os.DirFS(from)))
-	return root
-}
-
-// The process is killed before, during and after each file that it writes. The next session finds
-// the rows of its checkpoint and adds its own; leftovers of the first do no harm.
-func TestReplayAfterACrash(t *testing.T) {
-	smallSegments(t, 30)
-	first := create(t, t.TempDir())
-	ring := &testRing{capacity: 25, width: 3}
-	type crash struct {
-		root       string
-		generation int64
-	}
-	var crashes []crash
-	generation := int64(-1)
-	kill := func() { crashes = append(crashes, crash{copyFolder(t, first.Dir), generation}) }
-	totals := []int64{18, 40, 41, 130}
-	for g, total := range totals {
-		must.Do(first.SaveReplay(total, ring.capacity, ring.width,
-			func(from, to int64) ([]float32, error) {
-				kill()
-				return ring.rows(from, to)
-			}))
-		kill()
-		must.Do(first.SaveCheckpoint(int64(g), nil, nil))
-		generation = int64(g)
-		kill()
-	}
-	if len(crashes) < 15 {
-		t.Errorf("only %d crashes", len(crashes))
-	}
-	for i, c := range crashes {
-		half := filepath.Join(c.root, filepath.Base(first.Dir), replayDir,
-			".writing-"+segment{0, 9}.file()+"-0")
-		must.Do(os.WriteFile(half, []byte("half"), 0o666))
-		w := create(t, c.root)
-		if _, err := os.Stat(half); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("crash %d: the unfinished file is there: %v", i, err)
-		}
-		_, g, warnings, err := w.LoadCheckpoint(nil)
-		if err != nil || g != c.generation || len(warnings) > 0 {
-			t.Fatalf("crash %d: generation %d, %q, %v; want %d", i, g, warnings, err, c.generation)
-		}
-		total := int64(0)
-		if g >= 0 {
-			total = totals[g]
-		}
-		if err := ring.load(w, total); err != nil {
-			t.Fatalf("crash %d: %v", i, err)
-		}
-		ring := *ring
-		ring.since = max(total, 1)
-		for range 3 { // further rows are of the new session
-			total += 9
-			g++
-			must.Do(ring.save(w, total))
-			must.Do(w.SaveCheckpoint(g, nil, nil))
-		}
-		w = resume(t, w, c.root, g)
-		if err := ring.load(w, total); err != nil {
-			t.Errorf("crash %d: %v", i, err)
-		}
-		for _, name := range segmentNames(t, w) {
-			if s, _ := parseSegment(name); s.to > total {
-				t.Errorf("crash %d: %s is there at %d", i, name, total)
-			}
-		}
-	}
-}
-
 // The newest checkpoint is damaged: training resumes from the previous one, whose rows are
 // complete, and overwrites rows of the newest.
 func TestReplayOfTheCheckpointBefore(t *testing.T) {
@@ -270,11 +194,8 @@ func TestDamagedSegments(t *testing.T) {
 		must.Do(w.SaveCheckpoint(int64(g), nil, nil))
 	}
 	dir := filepath.Join(w.Dir, replayDir)
-	if got := ranges(t, w); got != "0-6 6-9 9-14" {
-		t.Fatalf("segments %s", got)
-	}
-	remove := "; remove " + w.checkpointPath(stateKind, 1) +
-		" to resume from " + generationFile(stateKind, 0)
+	errtest.Equal(t, "segments", ranges(t, w), "0-6 6-9 9-14")
+	remove := "; remove " + w.checkpointPath(stateKind, 1) + " to resume from " + generationFile(stateKind, 0)
 	path := filepath.Join(dir, (segment{6, 9}).file())
 	whole := must.Get(os.ReadFile(path))
 	check := func(what string, damaged []byte, want string) {
@@ -297,8 +218,7 @@ func TestDamagedSegments(t *testing.T) {
 	})
 	check("another segment", must.Get(os.ReadFile(filepath.Join(dir, (segment{0, 6}).file()))),
 		"it holds rows 0 to 6 of "+w.Name())
-	check("a checkpoint", must.Get(os.ReadFile(w.checkpointPath(stateKind, 0))),
-		"it holds rows 0 to 0 of "+w.Name())
+	check("a checkpoint", must.Get(os.ReadFile(w.checkpointPath(stateKind, 0))), "it holds rows 0 to 0 of "+w.Name())
 	text := npz.Of(fmt.Appendf(nil, `{"run":%q,"from":6,"to":9}`, w.Name()))
 	right := npz.Of(make([]float32, 6), 3, 2)
 	type arrays = map[string]npz.Array
@@ -319,8 +239,7 @@ func TestDamagedSegments(t *testing.T) {
 		must.Do(npz.Write(path, c.arrays))
 		check(what, must.Get(os.ReadFile(path)), c.want)
 	}
-	if _, err := segmentRows(arrays{metaKey: text, rowsKey: right}, segmentMeta{w.Name(), 6, 9},
-		2); err != nil {
+	if _, err := segmentRows(arrays{metaKey: text, rowsKey: right}, segmentMeta{w.Name(), 6, 9}, 2); err != nil {
 		t.Errorf("a valid segment is refused: %v", err)
 	}
 
@@ -328,8 +247,7 @@ func TestDamagedSegments(t *testing.T) {
 	must.Do(os.WriteFile(path, whole, 0o666))
 	must.Do(os.Remove(filepath.Join(dir, (segment{9, 14}).file())))
 	const incomplete = "incomplete replay buffer: "
-	if err := ring.load(w, 14); err == nil || err.Error() != incomplete+dir+
-		" lacks the segment with row 9"+remove {
+	if err := ring.load(w, 14); err == nil || err.Error() != incomplete+dir+" lacks the segment with row 9"+remove {
 		t.Errorf("a missing segment: %v", err)
 	}
 	must.Do(os.Remove(w.checkpointPath(stateKind, 1))) // as the error advises
@@ -337,8 +255,7 @@ func TestDamagedSegments(t *testing.T) {
 	must.Do(ring.load(w, 9))
 	must.Do(os.Remove(filepath.Join(dir, (segment{0, 6}).file())))
 	move := "; move " + w.Dir + " away to start over"
-	if err := ring.load(w, 9); err == nil || err.Error() != incomplete+dir+
-		" lacks the segment with row 0"+move {
+	if err := ring.load(w, 9); err == nil || err.Error() != incomplete+dir+" lacks the segment with row 0"+move {
 		t.Errorf("a missing segment of the only checkpoint: %v", err)
 	}
 	must.Do(os.Remove(path))
@@ -352,8 +269,7 @@ func TestDamagedSegments(t *testing.T) {
 		t.Errorf("a segment that cannot be read: %v", err)
 	}
 	must.Do(os.Remove(path))
-	if err := ring.load(w, 9); !errors.Is(err, ErrNoReplay) || !strings.Contains(err.Error(),
-		"9 rows of it") {
+	if err := ring.load(w, 9); !errors.Is(err, ErrNoReplay) || !strings.Contains(err.Error(), "9 rows of it") {
 		t.Errorf("no segment: %v", err)
 	}
 	must.Do(ring.load(w, 0)) // nothing is needed
@@ -407,55 +323,19 @@ func TestWrongReplaysAreRefused(t *testing.T) {
 	errtest.Want(t, ring.save(w, 4), "4 rows after 5")
 	stop := errors.New("stop")
 	if err := w.SaveReplay(6, 9, 2, func(int64, int64) ([]float32, error) {
-		return nil,
-			stop
+		return nil, stop
 	}); !errors.Is(err, stop) {
 		t.Errorf("the function's error: %v", err)
 	}
-	if err := w.LoadReplay(5, 9, 2, func(int64, []float32) error { return stop }); !errors.Is(err,
-		stop) {
+	if err := w.LoadReplay(5, 9, 2, func(int64, []float32) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("the function's error: %v", err)
 	}
 	must.Do(w.SaveCheckpoint(0, nil, nil))
 	w = resume(t, w, root, 0)
 	err := ring.save(w, 6)
-	if err == nil || !strings.Contains(err.Error(), "call LoadReplay before") || ranges(t,
-		w) != "0-5" {
+	if err == nil || !strings.Contains(err.Error(), "call LoadReplay before") || ranges(t, w) != "0-5" {
 		t.Errorf("rows were not loaded: %v", err)
 	}
 	must.Do(ring.load(w, 5))
 	must.Do(ring.save(w, 6))
-}
-
-// The disk fills up in the middle of a save: the error is one line, written files are complete, and
-// a retry writes the rest. A file in place of the folder stands in for the full disk, since tests
-// may run as root.
-func TestReplayGoesOnAfterAFailure(t *testing.T) {
-	smallSegments(t, 8)
-	root := t.TempDir()
-	w := create(t, root)
-	ring := &testRing{capacity: 20, width: 2}
-	must.Do(ring.save(w, 6))
-	must.Do(w.SaveCheckpoint(0, nil, nil))
-	dir := filepath.Join(w.Dir, replayDir)
-	calls := 0
-	errtest.Want(t, w.SaveReplay(16, ring.capacity, ring.width, func(from, to int64) ([]float32, error) {
-		if calls++; calls == 2 {
-			must.Do(os.Rename(dir, dir+"-moved"))
-			must.Do(os.WriteFile(dir, nil, 0o666))
-		}
-		return ring.rows(from, to)
-	}), "is not a folder; ")
-	must.Do(os.Remove(dir))
-	must.Do(os.Rename(dir+"-moved", dir))
-	if got := ranges(t, w); got != "0-4 4-6 6-10" {
-		t.Errorf("segments %s", got)
-	}
-	must.Do(ring.save(w, 16))
-	if ring.asked != 6 {
-		t.Errorf("%d rows were asked for", ring.asked)
-	}
-	must.Do(w.SaveCheckpoint(1, nil, nil))
-	w = resume(t, w, root, 1)
-	must.Do(ring.load(w, 16))
 }

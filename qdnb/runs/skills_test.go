@@ -160,8 +160,7 @@ func TestSkillsOfAnotherProgram(t *testing.T) {
 	arrays := testSkills(3, 8).arrays()
 	wide := make([]float64, len(testSkills(3, 8).Policy))
 	// any numeric type is accepted
-	arrays[policyKey], arrays[hiddenKey], arrays[countKey] = npz.Of(wide), npz.Of([]uint8{8}),
-		npz.Of([]float32{3})
+	arrays[policyKey], arrays[hiddenKey], arrays[countKey] = npz.Of(wide), npz.Of([]uint8{8}), npz.Of([]float32{3})
 	must.Do(npz.Write(path, arrays))
 	if s, err := npz.ReadFile(path, readSkills); err != nil || s.Count != 3 || s.Which != nil {
 		t.Errorf("%+v, %v", s, err)
@@ -215,8 +214,7 @@ func TestImport(t *testing.T) {
 	}
 
 	run, err := Import(root, config, save)
-	if err != nil || run.Dir != filepath.Join(root,
-		config.Name()) || !run.Status.Finished || !run.HasSkills() {
+	if err != nil || run.Dir != filepath.Join(root, config.Name()) || !run.Status.Finished || !run.HasSkills() {
 		t.Fatalf("%+v, %v", run, err)
 	}
 	again, err := Import(root, config, func(*Writer) error { return broken })
@@ -235,13 +233,11 @@ func TestImport(t *testing.T) {
 	}
 	file := filepath.Join(parent, "file")
 	must.Do(os.WriteFile(file, nil, 0o666))
-	errtest.Want(t, errtest.Of(Import(filepath.Join(file, "runs"), config,
-		save)), "is not a folder")
+	errtest.Want(t, errtest.Of(Import(filepath.Join(file, "runs"), config, save)), "is not a folder")
 	if os.Getuid() != 0 { // root may write anywhere
 		must.Do(os.Chmod(parent, 0o555))
 		defer os.Chmod(parent, 0o755)
-		errtest.Want(t, errtest.Of(Import(filepath.Join(parent, "other"), config,
-			save)), "cannot write")
+		errtest.Want(t, errtest.Of(Import(filepath.Join(parent, "other"), config, save)), "cannot write")
 	}
 }
 

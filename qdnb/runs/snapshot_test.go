@@ -55,8 +55,7 @@ func TestNewestRepertoire(t *testing.T) {
 	expect("a later snapshot", 3, 3, true)
 	checkpoint(5, "passive_", 5)
 	expect("a later checkpoint", 5, 5, true)
-	must.Do(os.WriteFile(w.checkpointPath(stateKind, 6), []byte("cut off"),
-		0o666))
+	must.Do(os.WriteFile(w.checkpointPath(stateKind, 6), []byte("cut off"), 0o666))
 	expect("beside a damaged checkpoint", 5, 5, true)
 	must.Do(w.SaveRepertoire(of(4)))
 	expect("a run that is being extended", 5, 5, true)
@@ -68,8 +67,7 @@ func TestNewestRepertoire(t *testing.T) {
 func TestDamagedSnapshotsCanBeLeftOut(t *testing.T) {
 	w := create(t, t.TempDir())
 	for generation := range int64(2) {
-		must.Do(w.SaveSnapshot(Snapshot{Progress: Progress{Generation: generation},
-			Repertoire: *testRepertoire()}))
+		must.Do(w.SaveSnapshot(Snapshot{Progress: Progress{Generation: generation}, Repertoire: *testRepertoire()}))
 	}
 	damaged := filepath.Join(w.Dir, snapshotsDir, generationFile(snapshotKind, 0))
 	must.Do(os.Truncate(damaged, 100))

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 )
 
@@ -16,38 +18,26 @@ import (
 // checkout, and whether its Go files are modified.
 func TestCommitOfACheckout(t *testing.T) {
 	folder := t.TempDir()
-	if got := checkedOut(folder); got != "unknown" {
-		t.Errorf("without a repository it is %q", got)
-	}
+	errtest.Equal(t, "without a repository it", checkedOut(folder), "unknown")
 	git := func(args ...string) string {
 		cmd := exec.Command("git", append([]string{"-C", folder, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
 		return strings.TrimSpace(string(must.Get(cmd.Output())))
 	}
 	git("init", "-q")
-	if got := checkedOut(folder); got != "unknown" {
-		t.Errorf("without a commit it is %q", got)
-	}
+	errtest.Equal(t, "without a commit it", checkedOut(folder), "unknown")
 	must.Do(os.WriteFile(filepath.Join(folder, "a.go"), []byte("package a\n"), 0o666))
 	git("add", ".")
 	git("commit", "-q", "-m", "a")
 	commit := git("rev-parse", "HEAD")
 	must.Do(os.WriteFile(filepath.Join(folder, "notes.txt"), nil, 0o666))
-	if got := checkedOut(folder); got != commit {
-		t.Errorf("it is %q, not %q", got, commit)
-	}
+	errtest.Equal(t, "checked out", checkedOut(folder), commit)
 	for _, name := range []string{"a.go", "b.go"} {
 		must.Do(os.WriteFile(filepath.Join(folder, name), []byte("package b\n"), 0o666))
-		if got := checkedOut(folder); got != commit+", modified" {
-			t.Errorf("after a change of %s it is %q", name, got)
-		}
+		errtest.Equal(t, fmt.Sprintf("after a change of %s", name), checkedOut(folder), commit+", modified")
 		git("checkout", "-q", "a.go")
 	}
-	if got := sourceFolder(&debug.Module{Path: folder}); got != folder {
-		t.Errorf("a replaced module is in %q, not %q", got, folder)
-	}
-	if _, err := os.Stat(filepath.Join(sourceFolder(&debug.Module{Path: "example.com/qdnb"}), "go.mod")); err != nil {
-		t.Error(err)
-	}
+	errtest.Equal(t, "folder of a replaced module", sourceFolder(&debug.Module{Path: folder}), folder)
+	must.Get(os.Stat(filepath.Join(sourceFolder(&debug.Module{Path: "example.com/qdnb"}), "go.mod")))
 	if _, err := os.Stat(filepath.Join("..", "..", ".git")); err == nil {
 		if _, commit := Build(); !regexp.MustCompile(`^[0-9a-f]{40}(, modified)?$`).MatchString(commit) {
 			t.Errorf("this test is of commit %q", commit)
@@ -59,9 +49,7 @@ func TestCommitOfACheckout(t *testing.T) {
 func TestCommitOfARelease(t *testing.T) {
 	for version, want := range map[string]string{"v0.0.0-20261128001122-3250ca79abcd": "3250ca79abcd",
 		"v1.2.4-0.20261128001122-3250ca79abcd": "3250ca79abcd", "v1.2.3": "tag v1.2.3", "v1.2.3-rc.1": "tag v1.2.3-rc.1"} {
-		if got := released(version); got != want {
-			t.Errorf("%s is of %q, not %q", version, got, want)
-		}
+		errtest.Equal(t, fmt.Sprintf("%s", version), released(version), want)
 	}
 }
 

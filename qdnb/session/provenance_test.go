@@ -1,8 +1,10 @@
 package session
 
 import (
+	"fmt"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -16,9 +18,7 @@ func TestOriginsByNumbers(t *testing.T) {
 		t.Errorf("numbers %q are not those of one algorithm in one environment", today)
 	}
 	for _, pair := range [][2]string{{"map-elites", "arm"}, {"adaptation", "ant-uni"}, {"map", "ant-uni"}} {
-		if got := numbersOf(pair[0], pair[1]); got != "" {
-			t.Errorf("the ledger has no lines of %v, but got %q", pair, got)
-		}
+		errtest.Equal(t, fmt.Sprintf("lines that the ledger lacks, of %v", pair), numbersOf(pair[0], pair[1]), "")
 	}
 	for _, c := range []struct {
 		want    Origin

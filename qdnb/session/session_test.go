@@ -70,8 +70,7 @@ func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 		}
 		// The elapsed time is to 0.1 as the remaining time is to 0.7.
 		if left, known := s.bar.Left(0.3); !known || left > time.Hour {
-			t.Errorf("%v: %v is left (%v), extrapolated from more than this session's work",
-				budget, left, known)
+			t.Errorf("%v: %v is left (%v), extrapolated from more than this session's work", budget, left, known)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -115,9 +116,7 @@ func TestStill(t *testing.T) {
 	for _, b := range walker.Bodies {
 		colors[b.Shapes[0].Color] = true
 	}
-	if len(colors) != 7 {
-		t.Errorf("the seven parts of a walker have %d colours", len(colors))
-	}
+	errtest.Equal(t, "the seven parts of a walker", len(colors), 7)
 }
 
 // The arenas of package figures have the walls of the models.
@@ -138,8 +137,6 @@ func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
 		}
 		cells := nb.Must(figures.CellsOf(&runs.Run{Config: runs.Config{Env: name}},
 			&runs.Repertoire{Dims: 2, Lower: d.Lower, Upper: d.Upper}))
-		if names := []string{cells.XLabel, cells.YLabel}; !slices.Equal(names, d.Components) {
-			t.Errorf("%s: descriptors %q, want %q", name, names, d.Components)
-		}
+		errtest.Equal(t, fmt.Sprintf("%s: descriptors", name), []string{cells.XLabel, cells.YLabel}, d.Components)
 	}
 }

@@ -178,13 +178,11 @@ func change(experiment, label, env string, to func(*results.Trained)) func(*resu
 
 // trained and scored set a number of the main table.
 func trained(label, env string, fitness float64) func(*results.Tables) {
-	return change(results.ExperimentTraining, label, env,
-		func(r *results.Trained) { r.MaxFitness = fitness })
+	return change(results.ExperimentTraining, label, env, func(r *results.Trained) { r.MaxFitness = fitness })
 }
 
 func scored(label, env string, score float64) func(*results.Tables) {
-	return change(results.ExperimentTraining, label, env,
-		func(r *results.Trained) { r.QDScore = score })
+	return change(results.ExperimentTraining, label, env, func(r *results.Trained) { r.QDScore = score })
 }
 
 // unfinished removes runs of an experiment.
@@ -238,8 +236,7 @@ func adaptAll(label string, score func(x, old float64) float64) func(*results.Ta
 func noSkills(label string) func(*results.Tables) {
 	return func(t *results.Tables) {
 		t.Adapted = slices.DeleteFunc(t.Adapted, func(a results.Adapted) bool { return a.Label == label })
-		t.Controlled = slices.DeleteFunc(t.Controlled,
-			func(c results.Controlled) bool { return c.Label == label })
+		t.Controlled = slices.DeleteFunc(t.Controlled, func(c results.Controlled) bool { return c.Label == label })
 	}
 }
 
@@ -283,20 +280,22 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 }
 
 func TestEachClaimHoldsFailsAndLacksData(t *testing.T) {
+	whole := paper()
+	cut := whole.EqualShares()
 	for _, c := range list {
 		test, ok := cases[c.id]
 		if !ok || c.sentence == "" || c.where == "" {
 			t.Errorf("the claim %q has no case or lacks text", c.id)
 			continue
 		}
-		whole, broken, less := paper(), paper(), paper()
+		broken, less := paper(), paper()
 		test.breaks(broken)
 		test.lacks(less)
 		for _, of := range []struct {
-			tables *results.Tables
-			want   Verdict
-		}{{whole, Holds}, {broken, HoldsNot}, {less, Undecided}} {
-			r := c.result(of.tables, of.tables.EqualShares())
+			tables, cut *results.Tables
+			want        Verdict
+		}{{whole, cut, Holds}, {broken, broken.EqualShares(), HoldsNot}, {less, less.EqualShares(), Undecided}} {
+			r := c.result(of.tables, of.cut)
 			if r.Verdict != of.want || strings.ContainsAny(r.Evidence+r.Reason, "\n") ||
 				strings.Contains(r.Evidence, "NaN") {
 				t.Errorf("%s: %s, not %s: %s (%s)", c.id, r.Verdict, of.want, r.Evidence, r.Reason)
@@ -313,6 +312,11 @@ func TestEachClaimHoldsFailsAndLacksData(t *testing.T) {
 	if len(cases) != len(list) {
 		t.Errorf("%d cases for %d claims", len(cases), len(list))
 	}
+}
+
+// resultOf checks one claim.
+func resultOf(t *results.Tables, id string) Result {
+	return list[slices.IndexFunc(list, func(c claim) bool { return c.id == id })].result(t, t.EqualShares())
 }
 
 // Training runs are compared at the share of the paper's steps that all methods reached, which is open.
@@ -334,7 +338,7 @@ func TestClaimsCompareAtEqualShares(t *testing.T) {
 			tables.Trained[i].MaxFitness = -9000
 		}
 	}
-	maze := Check(tables)[slices.IndexFunc(list, func(c claim) bool { return c.id == "ant-maze" })]
+	maze := resultOf(tables, "ant-maze")
 	const want = "DIAYN+REWARD -9900 (± 0), MAP-Elites -20000 (± 0) at 10 %"
 	if maze.Verdict != Undecided || maze.Evidence != want || maze.Scope != "at 10 % of the paper's steps" {
 		t.Errorf("%+v", maze)
@@ -369,7 +373,7 @@ func TestEqualTimeDecides(t *testing.T) {
 			r.Machine, r.Programs, r.Processor = "a", r.Label, 360
 			change(r)
 		}
-		maze := Check(tables)[slices.IndexFunc(list, func(c claim) bool { return c.id == "ant-maze" })]
+		maze := resultOf(tables, "ant-maze")
 		if decided := maze.Verdict == Holds && maze.Scope == "after 6 minutes of processor time each"; decided != (what == "") {
 			t.Errorf("%s: %+v", what, maze)
 		}
@@ -398,7 +402,7 @@ func TestWhatLeavesOpen(t *testing.T) {
 		for i := range tables.Trained {
 			c.change(&tables.Trained[i])
 		}
-		r := Check(tables)[slices.IndexFunc(list, func(c claim) bool { return c.id == id })]
+		r := resultOf(tables, id)
 		if r.Verdict != Undecided || r.Evidence == "" || !strings.HasPrefix(r.Reason, c.reason[:min(20, len(c.reason))]) {
 			t.Errorf("%s: %+v", id, r)
 		}

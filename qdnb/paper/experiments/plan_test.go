@@ -65,19 +65,14 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 				if rest > 0 {
 					t.Errorf("%s: line %d needs nothing and comes after one that does", name, i)
 				}
-				if line.Budget != (runs.Budget{Time: 2 * time.Hour}) {
-					t.Errorf("%s: line %d has %v", name, i, line.Budget)
-				}
+				errtest.Equal(t, fmt.Sprintf("%s: line %d", name, i), line.Budget, (runs.Budget{Time: 2 * time.Hour}))
 			} else {
 				rest++
 			}
-			if line.Experiment != name {
-				t.Errorf("%s: line %d says that it is of %q", name, i, line.Experiment)
-			}
+			errtest.Equal(t, fmt.Sprintf("%s: line %d says that it", name, i), line.Experiment, name)
 		}
 		if training != 5*want.training || rest != 5*want.rest {
-			t.Errorf("%s: %d and %d lines, want five times %d and %d", name, training, rest, want.training,
-				want.rest)
+			t.Errorf("%s: %d and %d lines, want five times %d and %d", name, training, rest, want.training, want.rest)
 		}
 	}
 	// In steps, each method gets the mean over environments of table 8. PGA methods get twice as many
@@ -87,9 +82,7 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 		if steps[line.Label] == nil {
 			steps[line.Label] = map[string]int64{}
 		}
-		if line.Budget != (runs.Budget{EnvSteps: line.Budget.EnvSteps}) {
-			t.Errorf("%s has %v", line.Name(), line.Budget)
-		}
+		errtest.Equal(t, line.Name(), line.Budget, (runs.Budget{EnvSteps: line.Budget.EnvSteps}))
 		steps[line.Label][line.Run.Env] = line.Budget.EnvSteps
 	}
 	for label, want := range map[string]int64{"map-elites": 16e8, "pga-map-elites": 18e7,
@@ -119,8 +112,7 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 // The passive repertoire of skills is offered as many candidates as the paper's: 101 checkpoints of
 // 200 episodes in ten million steps.
 func TestPaperPlansFillThePassiveRepertoireAsThePaper(t *testing.T) {
-	lines := plan(t, "training", Options{Budget: Steps, Seeds: 1,
-		Algorithms: []string{"diayn-reward"}})
+	lines := plan(t, "training", Options{Budget: Steps, Seeds: 1, Algorithms: []string{"diayn-reward"}})
 	for _, line := range lines {
 		var s struct {
 			Environments int64 `json:"env_batch_size"`
@@ -140,18 +132,14 @@ func TestPaperPlansFillThePassiveRepertoireAsThePaper(t *testing.T) {
 				checkpoints++
 			}
 		}
-		if candidates := checkpoints * s.Skills * s.States; candidates != 20_200 {
-			t.Errorf("%s: %d candidates, want 20200", line.Name(), candidates)
-		}
+		errtest.Equal(t, line.Name(), checkpoints*s.Skills*s.States, 20_200)
 	}
 	for _, line := range plan(t, "smerl-targets", Options{Seeds: 1}) {
 		s := struct{ Early int }{-1}
 		lenient(t, line.Run, &struct {
 			Early *int `json:"early_interval"`
 		}{&s.Early})
-		if s.Early != 0 {
-			t.Errorf("%s: early_interval is %d", line.Name(), s.Early)
-		}
+		errtest.Equal(t, fmt.Sprintf("%s: early_interval", line.Name()), s.Early, 0)
 	}
 }
 
@@ -188,9 +176,7 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 				seen[run], budgets[run] = true, line.Budget
 				if len(line.Needs) == 0 {
 					trained[name][run] = true
-					if _, err := session.SpecOf(line.Run); err != nil {
-						t.Errorf("%s %s: line %d: %v", scale, name, i, err)
-					}
+					must.Get(session.SpecOf(line.Run))
 				}
 			}
 		}
@@ -214,9 +200,7 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 				}
 				continue
 			}
-			if got != want {
-				t.Errorf("%s: %s and %s have %d runs in common, want %d", scale, c.a, c.b, got, want)
-			}
+			errtest.Equal(t, fmt.Sprintf("%s: %s and %s", scale, c.a, c.b), got, want)
 		}
 	}
 }
@@ -225,8 +209,7 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 func targetsOf(scale Scale) (list []results.SMERLTarget) {
 	if scale == Medium {
 		for i, env := range all {
-			list = append(list, results.SMERLTarget{Env: env, Seeds: 3, Target: float64(100 + i),
-				Margin: 10})
+			list = append(list, results.SMERLTarget{Env: env, Seeds: 3, Target: float64(100 + i), Margin: 10})
 		}
 	}
 	return list
@@ -250,13 +233,9 @@ func TestMediumPlans(t *testing.T) {
 		for name, value := range want {
 			switch got := fmt.Sprint(have[name]); name {
 			case "hidden", "critic_hidden", "diversity_hidden":
-				if got != "[64 64]" {
-					t.Errorf("%s: %s is %s", line.Name(), name, got)
-				}
+				errtest.Equal(t, fmt.Sprintf("%s: %s", line.Name(), name), got, "[64 64]")
 			case "evaluation_interval":
-				if got != "10000" {
-					t.Errorf("%s: %s is %s", line.Name(), name, got)
-				}
+				errtest.Equal(t, fmt.Sprintf("%s: %s", line.Name(), name), got, "10000")
 			case "smerl_target":
 				if want := fmt.Sprint(100 + slices.Index(all, line.Run.Env)); got != want {
 					t.Errorf("%s: %s is %s, want %s", line.Name(), name, got, want)
@@ -269,8 +248,7 @@ func TestMediumPlans(t *testing.T) {
 			}
 		}
 	}
-	for _, line := range plan(t, "adaptation",
-		Options{Scale: Medium, Targets: targetsOf(Medium), Seeds: 1}) {
+	for _, line := range plan(t, "adaptation", Options{Scale: Medium, Targets: targetsOf(Medium), Seeds: 1}) {
 		var s struct{ Values [][]float64 }
 		lenient(t, line.Run, &s)
 		if n := len(s.Values); len(line.Needs) > 0 && n != 20 && !(line.Run.Env == "ant-maze" && n == 10) {
@@ -280,16 +258,12 @@ func TestMediumPlans(t *testing.T) {
 			t.Errorf("%s has no estimate", line.Name())
 		}
 	}
-	if n := len(plan(t, "sensitivity", Options{Scale: Medium})); n != 72 {
-		t.Errorf("the grids have %d lines, want one seed", n)
-	}
+	errtest.Equal(t, "the grids", len(plan(t, "sensitivity", Options{Scale: Medium})), 72)
 	for _, o := range []Options{{Scale: Medium}, {Scale: Medium, Targets: targetsOf(Medium)[:1]}} {
 		errtest.Want(t, errtest.Of(Plan("training", o)), "--targets")
 	}
 	for _, line := range plan(t, "sensitivity", Options{Scale: Medium, Budget: Time}) {
-		if line.Budget != (runs.Budget{CPU: 3 * time.Minute}) {
-			t.Errorf("%s has %v", line.Name(), line.Budget)
-		}
+		errtest.Equal(t, line.Name(), line.Budget, (runs.Budget{CPU: 3 * time.Minute}))
 	}
 
 	var cost bytes.Buffer
@@ -335,8 +309,7 @@ func TestPlanOptions(t *testing.T) {
 	if len(lines) != 2*2*2 {
 		t.Errorf("%d lines, want two seeds of two algorithms, trained and adapted", len(lines))
 	}
-	if labels := []string{lines[0].Label, lines[1].Label}; !slices.Equal(labels,
-		[]string{"aurora", "smerl-dads"}) {
+	if labels := []string{lines[0].Label, lines[1].Label}; !slices.Equal(labels, []string{"aurora", "smerl-dads"}) {
 		t.Errorf("the first are of %q, want the experiment's order", labels)
 	}
 	if timed := plan(t, "training", Options{Scale: Small,
@@ -388,8 +361,7 @@ func TestGridsAndPriors(t *testing.T) {
 	}
 	for label, want := range map[string][4]float64{"map-elites": {0.001, 0.1, 0.01, 1},
 		"dads-reward": {0.1, 10, 0.1, 1}} {
-		if p := points[label]; len(p) != 9 || !p[[2]float64{want[0], want[3]}] ||
-			!p[[2]float64{want[1], want[2]}] {
+		if p := points[label]; len(p) != 9 || !p[[2]float64{want[0], want[3]}] || !p[[2]float64{want[1], want[2]}] {
 			t.Errorf("%s has the settings %v", label, p)
 		}
 	}
@@ -399,8 +371,7 @@ func TestGridsAndPriors(t *testing.T) {
 	}
 	lenient(t, lines[0].Run, &with)
 	lenient(t, lines[1].Run, &without)
-	if lines[0].Label != "dads-reward" || lines[1].Label != "dads-reward, no prior" || with.Full ||
-		!without.Full {
+	if lines[0].Label != "dads-reward" || lines[1].Label != "dads-reward, no prior" || with.Full || !without.Full {
 		t.Errorf("%q has %v, %q has %v", lines[0].Label, with.Full, lines[1].Label, without.Full)
 	}
 }

@@ -36,8 +36,7 @@ func tiny(t *testing.T, seed int64, generations int) sweep.Line {
 // edited returns a line with other hyperparameters.
 func edited(t *testing.T, line sweep.Line, old, new string) sweep.Line {
 	t.Helper()
-	line.Run.Hyperparameters = json.RawMessage(strings.Replace(string(line.Run.Hyperparameters), old,
-		new, 1))
+	line.Run.Hyperparameters = json.RawMessage(strings.Replace(string(line.Run.Hyperparameters), old, new, 1))
 	line = must.Get(line.Sealed())
 	return line
 }
@@ -64,9 +63,7 @@ func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {
 	for _, want := range []string{"4 of 6 lines failed", "batch must be between 1",
 		`unknown field "bach"; did you mean "batch"?`,
 		"write the plan again", "which failed"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%v; want %q in it", err, want)
-		}
+		errtest.Contains(t, err.Error(), want)
 	}
 	again := bad
 	again.Experiment = "reward" // the same run
@@ -82,8 +79,7 @@ func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {
 	}
 
 	log.Reset()
-	if err := Run(context.Background(), lines[4:], o); err != nil || strings.Contains(log.String(),
-		"line 0") {
+	if err := Run(context.Background(), lines[4:], o); err != nil || strings.Contains(log.String(), "line 0") {
 		t.Errorf("a complete line was repeated: %v, %s", err, log.String())
 	}
 	for _, index := range []int{-1, 6} {
@@ -114,8 +110,7 @@ func TestHeldFoldersAreWaitedFor(t *testing.T) {
 		ended <- Run(context.Background(), []sweep.Line{held, free},
 			RunOptions{Runs: root, Quiet: true, Log: &log, Poll: 20 * time.Millisecond})
 	}()
-	for deadline := time.Now().Add(5 * time.Minute); !done(t, root,
-		free); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !done(t, root, free); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the free line is not done while the other is held")
 		}

@@ -1,25 +1,23 @@
 package protocol_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/paper/protocol"
 )
 
 // The paper trains in all environments of the catalog that have a descriptor.
 func TestEnvironments(t *testing.T) {
-	if got := protocol.Gaits(); !slices.Equal(got, []string{"ant-uni", "walker-uni", "halfcheetah-uni"}) {
-		t.Errorf("gaits %q", got)
-	}
+	errtest.Equal(t, "gaits", protocol.Gaits(), []string{"ant-uni", "walker-uni", "halfcheetah-uni"})
 	for _, name := range catalog.Names() {
 		task, _ := catalog.Find(name)
 		if slices.Contains(protocol.Environments(), name) != (task.Descriptor.Kind != catalog.None) {
 			t.Errorf("%s: the descriptor is of kind %d", name, task.Descriptor.Kind)
 		}
-		if protocol.EpisodeLength(name) != task.Length {
-			t.Errorf("%s: episodes of %d steps", name, protocol.EpisodeLength(name))
-		}
+		errtest.Equal(t, fmt.Sprintf("%s: episodes of", name), protocol.EpisodeLength(name), task.Length)
 	}
 }

@@ -32,13 +32,11 @@ func TestTwoCoreSecondsAreThoseOfThePage(t *testing.T) {
 				row = line
 			}
 		}
-		if want := fmt.Sprintf("| %.1f | %.1f (%s) |", mean, most, longest); !strings.Contains(row,
-			want) {
+		if want := fmt.Sprintf("| %.1f | %.1f (%s) |", mean, most, longest); !strings.Contains(row, want) {
 			t.Errorf("%q lacks %q", row, want)
 		}
 	}
-	for algorithm, want := range map[string]float64{"map-elites": 1.2, "dads-reward": 10.1,
-		"smerl-diayn": 11.9} {
+	for algorithm, want := range map[string]float64{"map-elites": 1.2, "dads-reward": 10.1, "smerl-diayn": 11.9} {
 		steps := results.PaperSteps(algorithm, "ant-maze")
 		if got := results.TwoCoreSeconds(algorithm, "ant-maze", steps) / 3600; math.Abs(got-want) > 0.06 {
 			t.Errorf("%s: %.2f h, want %.1f", algorithm, got, want)

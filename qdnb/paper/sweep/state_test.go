@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,23 +45,16 @@ func TestInspect(t *testing.T) {
 	check := func(when string, want ...Status) []State {
 		t.Helper()
 		states := Inspect(root, lines)
-		if got := statuses(states); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", when, got, want)
-		}
+		errtest.Equal(t, when, statuses(states), want)
 		return states
 	}
 	states := check("empty folder", Ready, Waiting, Ready, Waiting)
-	if got := states[1].Missing; !slices.Equal(got, []string{lines[0].Run.Name()}) {
-		t.Errorf("line 1 waits for %q", got)
-	}
+	errtest.Equal(t, "line 1 waits for", states[1].Missing, []string{lines[0].Run.Name()})
 
-	half := runs.Status{Progress: runs.Progress{Generation: 5, EnvSteps: 500, Seconds: 10},
-		Budget: lines[0].Budget}
+	half := runs.Status{Progress: runs.Progress{Generation: 5, EnvSteps: 500, Seconds: 10}, Budget: lines[0].Budget}
 	put(t, root, lines[0].Run, half)
 	states = check("half of the first", Interrupted, Waiting, Ready, Waiting)
-	if states[0].Fraction != 0.5 {
-		t.Errorf("fraction %v, want 0.5", states[0].Fraction)
-	}
+	errtest.Equal(t, "fraction", states[0].Fraction, 0.5)
 
 	writer := hold(t, root, lines[0].Run)
 	states = check("the first is held", Running, Waiting, Ready, Waiting)
@@ -122,8 +114,7 @@ func TestTotalOfProcessorTime(t *testing.T) {
 		line("adaptation", "adaptation", 0, runs.Budget{}), // 800 s
 		line("adaptation", "adaptation", 1, runs.Budget{}), // 800 s
 	}
-	put(t, root, lines[0].Run, runs.Status{Progress: runs.Progress{EnvSteps: 1000, Seconds: 5000,
-		CPUSeconds: 360}})
+	put(t, root, lines[0].Run, runs.Status{Progress: runs.Progress{EnvSteps: 1000, Seconds: 5000, CPUSeconds: 360}})
 	left := Total(Inspect(root, lines)).Left
 	if want := (360 + 800 + 800 + 800) / float64(runtime.NumCPU()); math.Abs(left.Seconds-want) > 1 ||
 		left.Unknown != 0 {
@@ -139,8 +130,7 @@ func TestTotal(t *testing.T) {
 	root := t.TempDir()
 	steps := runs.Budget{EnvSteps: 1000}
 	line := func(algorithm string, seed int64, b runs.Budget) Line {
-		return Line{Experiment: "training", Label: algorithm, Run: config(t, algorithm, seed, `{}`),
-			Budget: b}
+		return Line{Experiment: "training", Label: algorithm, Run: config(t, algorithm, seed, `{}`), Budget: b}
 	}
 	lines := []Line{
 		line("aurora", 0, steps), // done: 1000 steps in 20 s, plus 5 s of compilation
@@ -154,19 +144,15 @@ func TestTotal(t *testing.T) {
 	}
 	put(t, root, lines[0].Run, runs.Status{Progress: runs.Progress{EnvSteps: 1000, Seconds: 25},
 		CompileSeconds: 5, Finished: true})
-	put(t, root, lines[1].Run, runs.Status{Progress: runs.Progress{EnvSteps: 250, Seconds: 40},
-		CompileSeconds: 30})
+	put(t, root, lines[1].Run, runs.Status{Progress: runs.Progress{EnvSteps: 250, Seconds: 40}, CompileSeconds: 30})
 	total := Total(Inspect(root, lines))
-	if total.Lines != 6 || total.Count[Done] != 1 || total.Count[Interrupted] != 1 ||
-		total.Count[Ready] != 4 {
+	if total.Lines != 6 || total.Count[Done] != 1 || total.Count[Interrupted] != 1 || total.Count[Ready] != 4 {
 		t.Errorf("counts %+v", total)
 	}
 	if total.EnvSteps != 1250 || total.Seconds != 65 {
 		t.Errorf("so far %d steps and %v s, want 1250 and 65", total.EnvSteps, total.Seconds)
 	}
-	if total.Left.Unknown != 1 {
-		t.Errorf("left: %d unknown, want one", total.Left.Unknown)
-	}
+	errtest.Equal(t, "left", total.Left.Unknown, 1)
 	if want := 30. + 30 + 60 + 30; math.Abs(total.Left.Seconds-want) > 1 ||
 		total.Left.Time.Seconds() != total.Left.Seconds {
 		t.Errorf("left: %v s, want %v", total.Left.Seconds, want)

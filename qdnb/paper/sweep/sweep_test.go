@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -44,9 +43,7 @@ func text(t testing.TB, lines []Line) string {
 func TestPlanRoundTrip(t *testing.T) {
 	want := plan(t)
 	first := text(t, want)
-	if n := strings.Count(first, "\n"); n != len(want) {
-		t.Fatalf("%d lines were written as %d", len(want), n)
-	}
+	errtest.Equal(t, fmt.Sprintf("%d lines were written as", len(want)), strings.Count(first, "\n"), len(want))
 	got := must.Get(Read(strings.NewReader("\n"+first), "plan"))
 	for i := range want {
 		if got[i].Hash == "" {
@@ -54,12 +51,8 @@ func TestPlanRoundTrip(t *testing.T) {
 		}
 		want[i].Hash = got[i].Hash
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("read back as %+v\nwant         %+v", got, want)
-	}
-	if second := text(t, got); second != first {
-		t.Errorf("rewritten it is\n%s\nnot\n%s", second, first)
-	}
+	errtest.Equal(t, "read back as", got, want)
+	errtest.Equal(t, "rewritten", text(t, got), first)
 }
 
 // The hash ignores the spelling of a line, and depends on every field.
@@ -123,8 +116,7 @@ func TestReadRefuses(t *testing.T) {
 	} {
 		errtest.Want(t, errtest.Of(Read(strings.NewReader(good[0]+"\n"+c.line+"\n"), "plan")), c.want)
 	}
-	emptied := strings.Replace(strings.Replace(good[1], hash, `"hash":""}`, 1), `"seed":0`, `"seed":7`,
-		1)
+	emptied := strings.Replace(strings.Replace(good[1], hash, `"hash":""}`, 1), `"seed":0`, `"seed":7`, 1)
 	lines, err := Read(strings.NewReader(emptied), "plan")
 	if err != nil || len(lines) != 1 || lines[0].Hash == "" || lines[0].Run.Seed != 7 {
 		t.Errorf("a line with an empty hash: %+v, %v", lines, err)
@@ -156,18 +148,13 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was written cannot be read: %v", err)
 		}
-		if !reflect.DeepEqual(again, lines) {
-			t.Errorf("%+v\ncame back as %+v", lines, again)
-		}
+		errtest.Equal(t, "read again", again, lines)
 	})
 }
 
 // The canonical form of a line keeps the parts that identify variants.
 func TestPartsBelongToTheRunOfALine(t *testing.T) {
-	c := runs.Config{Algorithm: "mine", Env: "pointmaze",
-		Parts: map[string]string{"emitter": "0123456789abcdef"}}
+	c := runs.Config{Algorithm: "mine", Env: "pointmaze", Parts: map[string]string{"emitter": "0123456789abcdef"}}
 	line := must.Get(Line{Experiment: "a", Label: "b", Run: c}.Sealed())
-	if line.Run.Name() != c.Name() {
-		t.Errorf("%s became %s", c.Name(), line.Run.Name())
-	}
+	errtest.Equal(t, fmt.Sprintf("%s became", c.Name()), line.Run.Name(), c.Name())
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/algorithms/records"
 )
 
@@ -117,9 +118,7 @@ func TestMethodStylesAreDistinct(t *testing.T) {
 
 func TestMethodStylesAreStable(t *testing.T) {
 	alone := MethodStyles("my-variant")["my-variant"]
-	if alone.Name != "my-variant" {
-		t.Errorf("unknown name printed as %q", alone.Name)
-	}
+	errtest.Equal(t, "unknown name printed as", alone.Name, "my-variant")
 	among := MethodStyles("dads", "my-variant", "map-elites", "my-variant")
 	if fmt.Sprint(among["my-variant"]) != fmt.Sprint(alone) {
 		t.Errorf("the style of a variant depends on the paper's methods in the call: %v, %v",
@@ -136,9 +135,7 @@ func TestMethodStylesAreStable(t *testing.T) {
 	for _, s := range MethodStyles(many...) {
 		distinct[fmt.Sprint(s.Color, s.Dashes)] = true
 	}
-	if len(distinct) != 24 {
-		t.Errorf("24 unknown names share %d styles", len(distinct))
-	}
+	errtest.Equal(t, "colors of 24 unknown names", len(distinct), 24)
 	if more := MethodStyles(append(many, "one more")...); len(more) != 25 {
 		t.Errorf("25 names got %d styles", len(more))
 	}
@@ -146,9 +143,7 @@ func TestMethodStylesAreStable(t *testing.T) {
 
 func TestSortMethods(t *testing.T) {
 	got := SortMethods([]string{"zeta", "dads", "map-elites", "alpha", "dads", "aurora"})
-	if want := []string{"map-elites", "aurora", "dads", "alpha", "zeta"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	errtest.Equal(t, "order", got, []string{"map-elites", "aurora", "dads", "alpha", "zeta"})
 	if MethodName("smerl-diayn") != "SMERL(DIAYN)" || MethodName("x") != "x" {
 		t.Error("wrong display names")
 	}
@@ -163,8 +158,6 @@ func TestNameMethods(t *testing.T) {
 		"map-elites-many-scales on ant-trap":      "map-elites-many-scales on ant-trap",
 		"needs aurora; a sack of dads":            "needs AURORA; a sack of DADS",
 	} {
-		if got := NameMethods(text); got != want {
-			t.Errorf("%q becomes %q, want %q", text, got, want)
-		}
+		errtest.Equal(t, text, NameMethods(text), want)
 	}
 }

@@ -28,6 +28,9 @@ func TestSaveFormats(t *testing.T) {
 	for name, f := range sampleFigures() {
 		for format, start := range map[string]string{".png": "\x89PNG\r\n", ".svg": "<?xml",
 			".pdf": "%PDF-", ".PNG": "\x89PNG\r\n"} {
+			if strings.EqualFold(format, ".png") && name != "images" && name != "map" {
+				continue // TestImages draws them
+			}
 			path := filepath.Join(dir, name+format)
 			must.Do(f.Save(path))
 			data, err := os.ReadFile(path)
@@ -98,8 +101,7 @@ func TestSaveErrors(t *testing.T) {
 	for _, name := range []string{"figure.jpeg", "figure", "figure."} {
 		errtest.Want(t, f.Save(filepath.Join(dir, name)), ".png, .svg, .pdf")
 	}
-	if err := f.Save(filepath.Join(dir, "missing",
-		"figure.png")); err == nil || strings.Contains(err.Error(), "\n") {
+	if err := f.Save(filepath.Join(dir, "missing", "figure.png")); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("missing folder: got error %v", err)
 	}
 	// A figure that cannot be drawn leaves the file as it was.

@@ -47,8 +47,7 @@ func FuzzNumbers(f *testing.F) {
 		}
 		hostile.Bounded(t, 64<<10, func() {
 			n := len(points)
-			draw(Map(Cells{Lower: lower, Upper: upper, Centroids: points, Descriptors: points,
-				Fitness: x[:n]}))
+			draw(Map(Cells{Lower: lower, Upper: upper, Centroids: points, Descriptors: points, Fitness: x[:n]}))
 			draw(Trajectories(Arena{Lower: lower, Upper: upper, Paths: []Path{{X: x, Y: x}}}))
 			for _, logX := range []bool{false, true} {
 				draw(Lines(Axes{LogX: logX}, Series{Name: "a", X: x, Y: x},

@@ -22,13 +22,9 @@ import (
 func TestSnapshots(t *testing.T) {
 	for n, want := range map[int][]int{1: {9}, 2: {0, 9}, 5: {0, 1, 3, 8, 9},
 		9: {0, 1, 2, 3, 4, 5, 7, 8, 9}, 10: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}} {
-		if got := byRatio([]int64{6, 12, 17, 23, 28, 34, 39, 45, 50, 100}, n); !slices.Equal(got, want) {
-			t.Errorf("%d: %v, want %v", n, got, want)
-		}
+		errtest.Equal(t, n, byRatio([]int64{6, 12, 17, 23, 28, 34, 39, 45, 50, 100}, n), want)
 	}
-	if got := byRatio([]int64{0, 1, 2}, 9); !slices.Equal(got, []int{0, 1, 2}) {
-		t.Errorf("more than there are: %v", got)
-	}
+	errtest.Equal(t, "more than there are", byRatio([]int64{0, 1, 2}, 9), []int{0, 1, 2})
 
 	config := must.Get(runs.NewConfig("map-elites", "pointmaze", 0, map[string]any{}))
 	w := must.Get(runs.Create(t.TempDir(), config))
@@ -41,8 +37,7 @@ func TestSnapshots(t *testing.T) {
 	}
 	repertoire.Descriptors = repertoire.Centroids
 	for _, g := range []int64{6, 12, 17, 23, 28, 34, 39, 45, 50, 100} {
-		must.Do(w.SaveSnapshot(runs.Snapshot{Progress: runs.Progress{Generation: g},
-			Repertoire: repertoire}))
+		must.Do(w.SaveSnapshot(runs.Snapshot{Progress: runs.Progress{Generation: g}, Repertoire: repertoire}))
 	}
 	text := svgOf(Snapshots(w.Run, 5))
 	for title, want := range map[string]int{"generation 6": 1, "generation 23": 1, "generation 28": 0,
@@ -51,9 +46,7 @@ func TestSnapshots(t *testing.T) {
 			t.Errorf("%d times %q, want %d", n, title, want)
 		}
 	}
-	if !strings.Contains(svgOf(Repertoire(w.Run)), "fill:#A0A0A0") {
-		t.Error("the repertoire lacks the walls of the maze")
-	}
+	errtest.Contains(t, svgOf(Repertoire(w.Run)), "fill:#A0A0A0")
 	if _, err := Snapshots(w.Run, 0); err == nil {
 		t.Error("no error without snapshots")
 	}
@@ -77,9 +70,7 @@ func TestColumns(t *testing.T) {
 	text := svgOf(Columns(list, EnvSteps, "discriminator_loss", "coverage"))
 	for _, want := range []string{"Discriminator loss", "Coverage (%)", "Environment steps",
 		"DIAYN+REWARD", "my-objective"} {
-		if !strings.Contains(text, ">"+want+"<") {
-			t.Errorf("the figure lacks %q", want)
-		}
+		errtest.Contains(t, text, ">"+want+"<")
 	}
 	for want, err := range map[string]error{
 		`did you mean "coverage"`: errtest.Of(Columns(list, Seconds, "coverag")),
@@ -91,9 +82,7 @@ func TestColumns(t *testing.T) {
 	}
 	for n, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 7: 3} {
 		g := must.Get(Columns(list, EnvSteps, slices.Repeat([]string{"coverage"}, n)...))
-		if got := len(g.Panels[0]); got != want {
-			t.Errorf("%d panels: %d in a row, want %d", n, got, want)
-		}
+		errtest.Equal(t, fmt.Sprintf("%d panels", n), len(g.Panels[0]), want)
 	}
 	steep := []*runs.Run{logged(t, "aurora", 0, "env_steps,coverage\n0,0.1\n1,0.1\n2,50\n")}
 	for _, log := range []bool{true, false} { // rows that share limits are linear
@@ -151,9 +140,7 @@ func TestQuartiles(t *testing.T) {
 	runs := []Series{{X: []float64{0, 10}, Y: []float64{0, 10}},
 		{X: []float64{2, 12}, Y: []float64{4, 4}}, {X: []float64{1, 11}, Y: []float64{0, 0}}}
 	s := must.Get(Quartiles("a", runs, []float64{1, 2, 6, 10, 11}, stats.Median))
-	if !slices.Equal(s.X, []float64{2, 6, 10}) {
-		t.Fatalf("at %v, want 2, 6 and 10, which all runs cover", s.X)
-	}
+	errtest.Equal(t, "x", s.X, []float64{2, 6, 10})
 	if !slices.Equal(s.Y, []float64{2, 4, 4}) || s.Low[1] != 2 || s.High[1] != 5 {
 		t.Errorf("medians %v, bands %v to %v", s.Y, s.Low, s.High)
 	}

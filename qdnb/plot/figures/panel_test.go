@@ -65,12 +65,8 @@ func TestMarksInPlainPlots(t *testing.T) {
 			t.Errorf("%s: axes from (%g, %g) to (%g, %g)", name, p.X.Min, p.Y.Min, p.X.Max, p.Y.Max)
 		}
 		img := must.Get(figureOf(&Panel{Plot: p}, nil).Image(72))
-		colors := map[color.NRGBA]bool{}
-		for c := range pixels(img) {
-			colors[c] = true
-		}
-		if len(colors) < 20 {
-			t.Errorf("%s: %d colours", name, len(colors))
+		if n := len(colorsOf(img)); n < 20 {
+			t.Errorf("%s: %d colours", name, n)
 		}
 	}
 }
@@ -167,14 +163,10 @@ func TestLinesEdgeCases(t *testing.T) {
 		"large, little range": {Axes{}, []float64{1e17, 1e17 + 64}, []float64{0, 1}, true},
 	} {
 		p, err := Lines(c.axes, Series{X: c.x, Y: c.y})
-		if got := drawn(t, p, err)(MethodStyles("")[""].Color); got != c.line {
-			t.Errorf("%s: line drawn: %v, want %v", name, got, c.line)
-		}
+		errtest.Equal(t, fmt.Sprintf("%s: line drawn", name), drawn(t, p, err)(MethodStyles("")[""].Color), c.line)
 	}
 	text := svgOf(Lines(Axes{}))
-	if !strings.Contains(text, ">no data<") {
-		t.Error("an empty panel does not say so")
-	}
+	errtest.Contains(t, text, ">no data<")
 }
 
 // Ranges that overflow are the whole width of an axis.
@@ -187,9 +179,7 @@ func TestLargestRanges(t *testing.T) {
 		}
 	}
 	for x, want := range map[float64]float64{-most: 0, 0: 0.5, most / 2: 0.75, most: 1} {
-		if got := (linearScale{}).Normalize(-most, most, x); got != want {
-			t.Errorf("%g is at %g, want %g", x, got, want)
-		}
+		errtest.Equal(t, fmt.Sprintf("%g", x), (linearScale{}).Normalize(-most, most, x), want)
 	}
 }
 
@@ -267,9 +257,7 @@ func TestManyLabels(t *testing.T) {
 	if !strings.Contains(text, ">and 33 more<") || strings.Contains(text, ">"+strings.Repeat("x", 8)+"<") {
 		t.Error("the legend of 40 labels does not have seven and their number")
 	}
-	if len(colors) != 40 {
-		t.Errorf("40 labels have %d colours", len(colors))
-	}
+	errtest.Equal(t, "colors of 40 labels", len(colors), 40)
 }
 
 // The axis includes what is drawn: boxes alone, or points. One with a value that is not finite has no
@@ -372,9 +360,7 @@ func TestChosenColors(t *testing.T) {
 		}
 	}
 	two := &ColorBar{Colors: colorList{color.Black, color.NRGBA{R: 200, A: 1}}}
-	if got := two.color(0.25); got != rgb(0x320000) {
-		t.Errorf("a quarter is %v", got)
-	}
+	errtest.Equal(t, "a quarter", two.color(0.25), rgb(0x320000))
 	if one := (&ColorBar{Colors: colorList{color.White}}); one.color(0.5) != rgb(0xffffff) {
 		t.Error("one colour is not white")
 	}
@@ -592,9 +578,7 @@ func TestLinesThatLeaveTheAxisAreMarked(t *testing.T) {
 	}
 	plain := marks(0, 1, 0, -1, 0)
 	for want, y := range map[int][]float64{1: {0, 0, 0, 0, 3}, 2: {0, 3, 0, 0, 0}, 4: {0, 3, 0, -3, 0}} {
-		if n := marks(y...) - plain; n != want {
-			t.Errorf("%v has %d marks, want %d", y, n, want)
-		}
+		errtest.Equal(t, y, marks(y...)-plain, want)
 	}
 }
 

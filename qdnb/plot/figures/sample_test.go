@@ -27,8 +27,19 @@ func svgOf[D drawing](d D, err error) string {
 // drawn reports whether a colour appears anywhere in a figure, which must be drawable.
 func drawn[D drawing](t *testing.T, d D, err error) (shows func(color.NRGBA) bool) {
 	t.Helper()
-	img := must.Get(figureOf(d, err).Image(150))
-	return func(c color.NRGBA) bool { return slices.Contains(slices.Collect(pixels(img)), c) }
+	colors := colorsOf(must.Get(figureOf(d, err).Image(150)))
+	return func(c color.NRGBA) bool { return colors[c] }
+}
+
+// colorsOf returns the colours of an image.
+func colorsOf(img image.Image) map[color.NRGBA]bool {
+	colors, last := map[color.NRGBA]bool{}, color.NRGBA{}
+	for c := range pixels(img) {
+		if c != last {
+			colors[c], last = true, c
+		}
+	}
+	return colors
 }
 
 // pixels yields the colours of an image, row by row.

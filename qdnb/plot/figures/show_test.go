@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
@@ -31,30 +30,22 @@ func TestShowSavesOutsideANotebook(t *testing.T) {
 		"already named.png": "already named.png",
 	} {
 		printed := captureStderr(t, func() {
-			if err := f.Show(name); err != nil {
-				t.Error(err)
-			}
+			must.Do(f.Show(name))
 		})
 		path := filepath.Join(dir, file)
 		if info, err := os.Stat(path); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
-		if !strings.Contains(printed, path) {
-			t.Errorf("%s: printed %q", name, printed)
-		}
+		errtest.Contains(t, printed, path)
 	}
 
 	t.Setenv(cell.FolderVariable, "")
 	t.Chdir(t.TempDir())
 	captureStderr(t, func() {
-		if err := f.Show("here"); err != nil {
-			t.Error(err)
-		}
+		must.Do(f.Show("here"))
 	})
 	data := must.Get(os.ReadFile("here.png"))
-	if got, want := must.Get(png.Decode(bytes.NewReader(data))).Bounds(), image.Rect(0, 0, 384, 480); got != want {
-		t.Errorf("image of %v, want %v", got, want)
-	}
+	errtest.Equal(t, "bounds", must.Get(png.Decode(bytes.NewReader(data))).Bounds(), image.Rect(0, 0, 384, 480))
 }
 
 func TestShowErrors(t *testing.T) {

@@ -3,7 +3,6 @@ package figures
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
@@ -31,9 +30,7 @@ func TestFirstEpisode(t *testing.T) {
 		"one coordinate is equal": {[]float32{0, 0, 0, 1, 1, 1}, []float32{0, 1}, nil, 2},
 		"not a number":            {[]float32{0, 0, nan, 0, nan, 0}, []float32{nan, 0}, nil, 3},
 	} {
-		if got := firstEpisode(c.positions, c.descriptor, c.goal); got != c.want {
-			t.Errorf("%s: %d positions, want %d", name, got, c.want)
-		}
+		errtest.Equal(t, name, firstEpisode(c.positions, c.descriptor, c.goal), c.want)
 	}
 }
 
@@ -86,11 +83,8 @@ func TestAddSkills(t *testing.T) {
 		}
 	}
 	svg := svgOf(SkillTrajectories(run))
-	for _, want := range []string{"DIAYN+REWARD on ant-omni, 4 episodes", "skill 0: 2.0",
-		"skill 1: 3.0", "x (m)"} {
-		if !strings.Contains(svg, ">"+want+"<") {
-			t.Errorf("the figure lacks %q", want)
-		}
+	for _, want := range []string{"DIAYN+REWARD on ant-omni, 4 episodes", "skill 0: 2.0", "skill 1: 3.0", "x (m)"} {
+		errtest.Contains(t, svg, ">"+want+"<")
 	}
 	errtest.Want(t, errtest.Of(SkillTrajectories(skilled(t, "walker-uni"))), "has no positions")
 }

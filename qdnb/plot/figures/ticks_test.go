@@ -1,11 +1,13 @@
 package figures
 
 import (
+	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/plot"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 func labels(ticks []plot.Tick) []string {
@@ -57,9 +59,7 @@ func TestTickLabels(t *testing.T) {
 		{symlogTicks{5, 4}, -6, 3, []string{"−5.0", "−2.5", "0", "2.5"}}, // no power of ten
 	} {
 		got := c.ticker.Ticks(c.low, c.high)
-		if !slices.Equal(labels(got), c.want) {
-			t.Errorf("%#v from %g to %g: got %q, want %q", c.ticker, c.low, c.high, labels(got), c.want)
-		}
+		errtest.Equal(t, fmt.Sprintf("%#v from %g to %g", c.ticker, c.low, c.high), labels(got), c.want)
 		if len(got) > 100 {
 			t.Errorf("%#v from %g to %g: %d ticks", c.ticker, c.low, c.high, len(got))
 		}
@@ -78,8 +78,6 @@ func TestTicks(t *testing.T) {
 		want      []string
 	}{{-117, 909, []string{"0", "200", "400", "600", "800"}}, {5, 5, []string{"5"}},
 		{3.3333333333333335e299, 3.3333333333333343e299, []string{"3.33e+299"}}} {
-		if got := labels(Ticks(c.low, c.high, 6)); !slices.Equal(got, c.want) {
-			t.Errorf("from %g to %g: %q, want %q", c.low, c.high, got, c.want)
-		}
+		errtest.Equal(t, fmt.Sprintf("from %g to %g", c.low, c.high), labels(Ticks(c.low, c.high, 6)), c.want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"image/png"
 	"io"
 	"math"
@@ -16,6 +17,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"example.com/qdnb/internal/cell/celltest"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 )
 
@@ -129,9 +131,7 @@ func TestMapsAnswerThePointer(t *testing.T) {
 				best, least = k, d2
 			}
 		}
-		if best != i {
-			t.Errorf("the middle of cell %d is in cell %d", i, best)
-		}
+		errtest.Equal(t, fmt.Sprintf("the middle of cell %d", i), best, i)
 		for time, want := range []float64{c.Fitness[i], early[i]} {
 			q := m.Values[0][i]
 			if time == 1 {

@@ -73,8 +73,7 @@ func TestBall(t *testing.T) {
 	}
 	seen := radius / math.Sqrt(distance*distance-radius*radius) / math.Tan(15*math.Pi/180) * size / 2
 	if d := float64(last-first+1) / 2; math.Abs(d-seen) > 1 || first+last != size-1 {
-		t.Errorf("the ball goes from pixel %d to %d of %d, want a radius of %.1f", first, last, size,
-			seen)
+		t.Errorf("the ball goes from pixel %d to %d of %d, want a radius of %.1f", first, last, size, seen)
 	}
 	if want := math.Pi * seen * seen; math.Abs(covered-want) > 0.03*want {
 		t.Errorf("the ball covers %.0f pixels, want %.0f", covered, want)
@@ -172,13 +171,9 @@ func TestSymmetry(t *testing.T) {
 func TestColors(t *testing.T) {
 	for i := range 256 {
 		c := color.NRGBA{R: uint8(i), G: uint8(255 - i), B: 7, A: 255}
-		if got := linear(c).srgb(); got != c {
-			t.Errorf("%v becomes %v", c, got)
-		}
+		errtest.Equal(t, c, linear(c).srgb(), c)
 	}
-	if got := (rgb{-1, 2, 0.5}).srgb(); got != (color.NRGBA{G: 255, B: 188, A: 255}) {
-		t.Errorf("light out of range becomes %v", got)
-	}
+	errtest.Equal(t, "light out of range", (rgb{-1, 2, 0.5}).srgb(), (color.NRGBA{G: 255, B: 188, A: 255}))
 }
 
 // TestImages compares pictures with those in testdata.

@@ -2,6 +2,7 @@ package tables_test
 
 import (
 	"encoding/csv"
+	"fmt"
 	"html"
 	"math"
 	"os"
@@ -26,9 +27,7 @@ func TestNumber(t *testing.T) {
 		"10.0": 9.996, "-100": -99.96, "1000": 999.6, "0.100": 0.09996, "9.99": 9.994,
 		"1.62e9": 1_620_000_000, "2.00e-10": 2e-10, "1.25e-6": 1.25e-6,
 	} {
-		if got := tables.Numbers(v)[0]; got != want {
-			t.Errorf("%g is %q, want %q", v, got, want)
-		}
+		errtest.Equal(t, v, tables.Numbers(v)[0], want)
 	}
 }
 
@@ -42,13 +41,9 @@ func TestNotation(t *testing.T) {
 		{[]float64{3.2e6, 1.62e9, -0.25, math.Inf(1)}, "3.20e6 1.62e9 -2.50e-1 inf"},
 		{[]float64{12, math.Inf(1), math.NaN()}, "12.0 inf nan"},
 	} {
-		if text := strings.Join(tables.Numbers(c.values...), " "); text != c.want {
-			t.Errorf("%g: %q, want %q", c.values, text, c.want)
-		}
+		errtest.Equal(t, c.values, strings.Join(tables.Numbers(c.values...), " "), c.want)
 	}
-	if got := tables.Plain.Number(1e-13); got != "0" {
-		t.Errorf("a negligible number is %q", got)
-	}
+	errtest.Equal(t, "a negligible number", tables.Plain.Number(1e-13), "0")
 }
 
 func TestShort(t *testing.T) {
@@ -62,17 +57,13 @@ func TestShort(t *testing.T) {
 		{2.04e-5, 2, "2e-05"}, {12.4, 2, "12"}, {99.7, 2, "100"}, {228.4, 2, "228"}, {1e9, 2, "1e+09"},
 		{math.NaN(), 3, "NaN"}, {math.Inf(-1), 3, "-Inf"},
 	} {
-		if got := tables.Short(c.v, c.digits); got != c.want {
-			t.Errorf("%v is %s, want %s", c.v, got, c.want)
-		}
+		errtest.Equal(t, c.v, tables.Short(c.v, c.digits), c.want)
 	}
 }
 
 func TestProbability(t *testing.T) {
 	for p, want := range map[float64]string{0.0009: "< 0.001", 0.001: "0.001", 0.25: "0.250"} {
-		if got := tables.Probability(p); got != want {
-			t.Errorf("%v is %s, want %s", p, got, want)
-		}
+		errtest.Equal(t, p, tables.Probability(p), want)
 	}
 }
 
@@ -82,16 +73,12 @@ func TestCountAndDuration(t *testing.T) {
 		999_400: "999k", 999_600: "1M", 1.25e6: "1.2M",
 		1.6e9: "1.6G", 1.2e8: "120M",
 	} {
-		if got := tables.Count(n); got != want {
-			t.Errorf("%g is %q, want %q", n, got, want)
-		}
+		errtest.Equal(t, n, tables.Count(n), want)
 	}
 	for s, want := range map[float64]string{0: "0 s", 2: "2 s", 7.62: "7.6 s", 9.96: "10 s",
 		119: "119 s", 119.6: "2 min", 120.1: "2 min", 130: "2.2 min", 3600: "60 min", 7140: "119 min", 7199: "2 h",
 		9000: "2.5 h", 36_100: "10 h"} {
-		if got := tables.Duration(s); got != want {
-			t.Errorf("%g s is %q, want %q", s, got, want)
-		}
+		errtest.Equal(t, fmt.Sprintf("%g s", s), tables.Duration(s), want)
 	}
 }
 
@@ -104,21 +91,14 @@ func TestMinus(t *testing.T) {
 		Rows: [][]tables.Entry{tables.Row("ant-trap-0", "-0.250 (± 1.0e-5) | -inf"),
 			tables.Row("pga-map-elites 5-10", "-3 -4")},
 	}
-	for name, text := range map[string]string{"Markdown": table.Markdown(),
-		"HTML": regexp.MustCompile("<.*?>").ReplaceAllString(table.HTML(), ""),
-		"Text": table.Text()} {
-		for _, want := range []string{"from −1", "(−5, −2.5)", "−1: the opposite one.", "ant-trap-0",
-			"−0.250 (± 1.0e−5)", "−inf", "pga-map-elites 5-10", "−3 −4"} {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s lacks %q:\n%s", name, want, text)
-			}
-		}
+	for _, text := range []string{table.Markdown(), regexp.MustCompile("<.*?>").ReplaceAllString(table.HTML(), ""), table.Text()} {
+		errtest.Contains(t, text, "from −1", "(−5, −2.5)", "−1: the opposite one.", "ant-trap-0", "−0.250 (± 1.0e−5)",
+			"−inf", "pga-map-elites 5-10", "−3 −4")
 	}
 	if text := table.LaTeX(); !strings.Contains(text, "$-$0.250") || strings.Contains(text, " -") {
 		t.Error(text)
 	}
-	if text := table.CSV(); strings.Contains(text, "−") || !strings.Contains(text,
-		"-0.250 (± 1.0e-5)") {
+	if text := table.CSV(); strings.Contains(text, "−") || !strings.Contains(text, "-0.250 (± 1.0e-5)") {
 		t.Error(text)
 	}
 }
@@ -179,9 +159,7 @@ QD      back\slash
 Two lines & 100 %
 `},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s is\n%s\nwant\n%s", name, c.got, c.want)
-		}
+		errtest.Equal(t, name, c.got, c.want)
 	}
 	page := sample().HTML()
 	for _, want := range []string{
@@ -191,17 +169,14 @@ Two lines & 100 %
 		`<table style="border-collapse:collapse">`, `<th style="border:1px solid gray;`,
 		`<td style="border:1px solid gray;`, "<p><small>Two lines &amp; 100 %</small></p>",
 	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("HTML lacks %s:\n%s", want, page)
-		}
+		errtest.Contains(t, page, want)
 	}
 }
 
 func TestEdges(t *testing.T) {
 	for _, table := range []*tables.Table{{}, {Header: []string{"a", "b"}},
 		{Rows: [][]tables.Entry{tables.Row("x")}, Grouped: true}} {
-		for _, text := range []string{table.Markdown(), table.CSV(), table.LaTeX(), table.HTML(),
-			table.Text()} {
+		for _, text := range []string{table.Markdown(), table.CSV(), table.LaTeX(), table.HTML(), table.Text()} {
 			if strings.Contains(text, "x</td>") {
 				t.Errorf("an entry without a column: %s", text)
 			}
@@ -263,8 +238,7 @@ func TestSave(t *testing.T) {
 		errtest.Want(t, sample().Save(path), want)
 	}
 	must.Do(sample().Show(filepath.Join(dir, "shown.csv")))
-	if got, err := os.ReadFile(filepath.Join(dir,
-		"shown.csv")); err != nil || string(got) != sample().CSV() {
+	if got, err := os.ReadFile(filepath.Join(dir, "shown.csv")); err != nil || string(got) != sample().CSV() {
 		t.Errorf("%s, %v", got, err)
 	}
 }
@@ -294,8 +268,7 @@ func FuzzFormats(f *testing.F) {
 
 		// Unescaped pipes delimit the columns.
 		rows := 0
-		for _, line := range strings.Split((&tables.Table{Header: table.Header,
-			Rows: table.Rows}).Markdown(), "\n") {
+		for _, line := range strings.Split((&tables.Table{Header: table.Header, Rows: table.Rows}).Markdown(), "\n") {
 			if line != "" {
 				rows++
 				if n := strings.Count(line, "|") - strings.Count(line, `\|`); n != 3 {
@@ -316,8 +289,7 @@ func FuzzFormats(f *testing.F) {
 				t.Errorf("HTML has %s", tag)
 			}
 		}
-		if visible := html.UnescapeString(tags.ReplaceAllString(page, "")); !strings.Contains(visible,
-			plain) {
+		if visible := html.UnescapeString(tags.ReplaceAllString(page, "")); !strings.Contains(visible, plain) {
 			t.Errorf("HTML lacks %q: %q", plain, visible)
 		}
 

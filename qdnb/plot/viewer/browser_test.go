@@ -45,8 +45,7 @@ type answer struct {
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
 	var path string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome",
-		"google-chrome-stable"} {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if found, err := exec.LookPath(name); err == nil {
 			path = found
 			break
@@ -88,8 +87,7 @@ func openBrowser(t *testing.T) *browser {
 	var target struct{ TargetID string }
 	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
 	var attached struct{ SessionID string }
-	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true},
-		&attached)
+	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	b.session = attached.SessionID
 	for _, domain := range []string{"Page", "Network", "Runtime", "Log"} {
 		b.call(domain+".enable", nil, nil)
@@ -299,8 +297,7 @@ func (b *browser) tap(selector string) {
 	at := b.middle(selector)
 	b.call("Input.dispatchTouchEvent", map[string]any{"type": "touchStart",
 		"touchPoints": []map[string]float64{{"x": at[0], "y": at[1]}}}, nil)
-	b.call("Input.dispatchTouchEvent", map[string]any{"type": "touchEnd",
-		"touchPoints": []map[string]float64{}}, nil)
+	b.call("Input.dispatchTouchEvent", map[string]any{"type": "touchEnd", "touchPoints": []map[string]float64{}}, nil)
 }
 
 // press presses a key.

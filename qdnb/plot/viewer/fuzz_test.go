@@ -7,7 +7,6 @@ import (
 
 	"example.com/qdnb/internal/hostile"
 	"example.com/qdnb/internal/must"
-	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
@@ -50,27 +49,6 @@ func FuzzFilm(f *testing.F) {
 		hostile.Bounded(t, len(text)+len(bundle), func() {
 			_, err := Skill(&film).HTML()
 			hostile.Error(t, err)
-		})
-	})
-}
-
-// FuzzMap makes pages of arbitrary maps.
-func FuzzMap(f *testing.F) {
-	f.Add(0., 1., 0., 1., 0.5, 0.5, 1.)
-	f.Add(-1e300, 1e300, 0., 5e-324, 1e300, 1e-300, -1e300)
-	f.Add(1e300, 1.0000000000000002e300, 1e15, 1e15+0.125, 1e300, 1e15, 1e308)
-	f.Add(-1.7e308, 1.7e308, -1.7e308, 1.7e308, -1.7e308, 1.7e308, 0.)
-	film := crawler(1, 2)
-	f.Fuzz(func(t *testing.T, x0, x1, y0, y1, x, y, fitness float64) {
-		hostile.Bounded(t, len(bundle), func() {
-			c := figures.Cells{Lower: [2]float64{x0, y0}, Upper: [2]float64{x1, y1},
-				Centroids: [][2]float64{{x, y}, {x0, y1}}, Fitness: []float64{fitness, 1}}
-			p, err := Repertoire(c, map[int]*scene.Film{1: film})
-			hostile.Error(t, err)
-			if err == nil {
-				_, err = p.HTML()
-				hostile.Error(t, err)
-			}
 		})
 	})
 }

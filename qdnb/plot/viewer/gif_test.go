@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/plot/scene"
 )
@@ -20,16 +21,14 @@ func rolling(frames int, paint color.NRGBA) *scene.Film {
 		Pose: scene.Pose{Rotation: scene.Quat{1}},
 	}}}
 	for i := range frames {
-		f.Frames = append(f.Frames, []scene.Pose{{Position: scene.Vec{float64(i), 0, 2},
-			Rotation: scene.Quat{1}}})
+		f.Frames = append(f.Frames, []scene.Pose{{Position: scene.Vec{float64(i), 0, 2}, Rotation: scene.Quat{1}}})
 	}
 	return f
 }
 
 func TestGIF(t *testing.T) {
 	red, blue := color.NRGBA{R: 220, A: 255}, color.NRGBA{B: 220, A: 255}
-	films := []*scene.Film{rolling(21, red), rolling(5, blue), rolling(21, red), rolling(21, blue),
-		rolling(21, red)}
+	films := []*scene.Film{rolling(21, red), rolling(5, blue), rolling(21, red), rolling(21, blue), rolling(21, red)}
 	var file, again bytes.Buffer
 	calls := 0
 	a := Animation{Width: 40, Height: 30,
@@ -42,16 +41,13 @@ func TestGIF(t *testing.T) {
 	found := must.Get(gif.DecodeAll(bytes.NewReader(file.Bytes())))
 	size := found.Image[0].Bounds().Size()
 	if len(found.Image) != 26 || size.X != 160 || size.Y != 60 || found.LoopCount != 0 || calls != 26 {
-		t.Errorf("%d frames of %v, loop count %d, %d calls", len(found.Image), size, found.LoopCount,
-			calls)
+		t.Errorf("%d frames of %v, loop count %d, %d calls", len(found.Image), size, found.LoopCount, calls)
 	}
 	total := 0
 	for _, delay := range found.Delay {
 		total += delay
 	}
-	if total != 208 {
-		t.Errorf("the frames take %d hundredths of a second, want 208", total)
-	}
+	errtest.Equal(t, "duration of the frames", total, 208)
 	// shows tells whether a tile has red and blue pixels.
 	shows := func(frame, left, top int) (red, blue bool) {
 		for x := left; x < left+40; x++ {
@@ -101,8 +97,7 @@ func TestGIFMistakes(t *testing.T) {
 			Animation{Width: 4000, Height: 4000}},
 	} {
 		var file bytes.Buffer
-		if err := GIF(&file, c.films, c.a); err == nil || !strings.Contains(err.Error(),
-			want) || file.Len() > 0 {
+		if err := GIF(&file, c.films, c.a); err == nil || !strings.Contains(err.Error(), want) || file.Len() > 0 {
 			t.Errorf("%v, and %d bytes; want %q", err, file.Len(), want)
 		}
 	}

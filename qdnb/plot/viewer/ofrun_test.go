@@ -82,8 +82,7 @@ func TestCellsOfARun(t *testing.T) {
 	errtest.Want(t, errtest.Of(Cells(nil)), "no run: it is nil")
 	errtest.Want(t, errtest.Of(OfRun(nil, nil, nil)), "no run: it is nil")
 	errtest.Want(t, errtest.Of(Cells(repertoire(t, "ant-omni", square(2, 2, 4)))), "is empty")
-	if _, err := Cells(written(t, "map-elites", "ant-omni",
-		func(*runs.Writer) error { return nil })); err == nil {
+	if _, err := Cells(written(t, "map-elites", "ant-omni", func(*runs.Writer) error { return nil })); err == nil {
 		t.Error("got cells without a repertoire")
 	}
 }
@@ -157,9 +156,7 @@ func TestShowSavesAPage(t *testing.T) {
 func TestShowInANotebook(t *testing.T) {
 	for name, p := range map[string]*Page{"a map": grid(t, 3, 2, 4), "a film": Skill(crawler(1, 4))} {
 		outputs := celltest.Displayed(t, func() error { return p.Show("page") })
-		if len(outputs) != 2 {
-			t.Fatalf("%s: %d outputs", name, len(outputs))
-		}
+		errtest.Equal(t, name, len(outputs), 2)
 		data, _ := outputs[0].Data[protocol.MIMEImagePNG].([]byte)
 		picture, err := png.Decode(bytes.NewReader(data))
 		if err != nil {
