@@ -16,7 +16,7 @@ import (
 // inertialFrames are the inertial frames of the bodies that move, about the centre of mass of the robot.
 type inertialFrames struct {
 	place
-	side   side // their links
+	links  []int
 	center algebra.Vector
 	bodies []int
 }
@@ -25,25 +25,21 @@ func (s *System) inertialFrames(v *view) (f inertialFrames) {
 	if s.trees() != 1 {
 		panic(errors.New("quantities about the centre of mass need a robot with one tree of joints"))
 	}
-	m, links := s.model, s.allLinks()
-	f.side.group = anyLink
+	m := s.model
 	var at []pose
 	for body := 1; body < m.Sizes.NBody; body++ {
-		link := slices.Index(links, m.BodyWeldID[body])
-		if link < 0 {
-			continue // fixed to the world
+		link := s.linkOf(body)
+		if link == static {
+			continue
 		}
-		f.bodies, f.side.link = append(f.bodies, body), append(f.side.link, link)
+		f.bodies, f.links = append(f.bodies, body), append(f.links, link)
 		at = append(at, s.poses[body].then(pose{algebra.Vectors(m.BodyIPos[body]), algebra.KnownQuaternion(m.BodyIQuat[body])}))
 	}
 	own, k := stackPoses(at), v.kinematics
-	turn := algebra.Rotation{X: s.linksOf(f.side, func(g int) algebra.Vector { return k.Rotation[g].X }),
-		Y: s.linksOf(f.side, func(g int) algebra.Vector { return k.Rotation[g].Y }),
-		Z: s.linksOf(f.side, func(g int) algebra.Vector { return k.Rotation[g].Z })}
-	f.center = s.center(k, func(g int) algebra.Vector { return k.Position[g] })
-	position := s.linksOf(f.side, func(g int) algebra.Vector { return k.Position[g] }).Plus(turn.Of(own.position))
-	f.position = position.Minus(f.center.Each(f.spread)).Materialize()
-	f.turn = materializeRotation(turned(turn, own.rotation.Rotation().Snap()))
+	on, _ := k.Links.places(f.links)
+	f.center = s.center(k, true)
+	f.position = on.position.Plus(on.turn.Of(own.position)).Minus(f.center.Each(f.spread)).Materialize()
+	f.turn = materializeRotation(turned(on.turn, own.rotation.Rotation().Snap()))
 	return f
 }
 
@@ -67,14 +63,8 @@ func (s *System) Inertias(state algebra.State) *Node {
 	m, f := s.model, s.inertialFrames(s.view(state))
 	moments := algebra.VectorsOf(f.bodies, func(b int) [3]float64 { return m.BodyInertia[b] })
 	mass := algebra.ColumnOf(f.bodies, func(b int) float64 { return m.BodyMass[b] })
-	sum := diagonal(f.position.Dot(f.position).Times(mass))
-	for _, part := range []symmetric{dyad(f.turn.X, moments.X), dyad(f.turn.Y, moments.Y), dyad(f.turn.Z, moments.Z),
-		dyad(f.position, mass.Neg())} {
-		entries := part.entries()
-		for i, entry := range sum.entries() {
-			*entry = entry.Plus(*entries[i])
-		}
-	}
+	sum := momentsAbout(f.position, mass, moments.Z, [2]algebra.Vector{f.turn.X, f.turn.Y},
+		[2]algebra.Num{moments.X.Minus(moments.Z), moments.Y.Minus(moments.Z)})
 	first := f.position.By(mass)
 	return flat(state, sum.XX, sum.YY, sum.ZZ, sum.XY, sum.XZ, sum.YZ, first.X, first.Y, first.Z, mass)
 }
@@ -84,10 +74,9 @@ func (s *System) Inertias(state algebra.State) *Node {
 func (s *System) Velocities(state algebra.State) *Node {
 	v := s.view(state)
 	f := s.inertialFrames(v)
-	motion := spatial{s.linksOf(f.side, func(g int) algebra.Vector { return v.velocity[g].Ang }),
-		s.linksOf(f.side, func(g int) algebra.Vector { return v.velocity[g].Lin })}
-	at := motion.at(f.center.Each(f.spread))
-	return flat(state, motion.Ang.X, motion.Ang.Y, motion.Ang.Z, at.X, at.Y, at.Z)
+	motion := v.velocity.take(f.links)
+	spin, at := motion.ang(), motion.at(f.center.Each(f.spread))
+	return flat(state, spin.X, spin.Y, spin.Z, at.X, at.Y, at.Z)
 }
 
 // ActuatorForces returns MuJoCo's qfrc_actuator in a state under controls [nu, B], [nv, B].
@@ -118,24 +107,18 @@ func (s *System) ExternalForces(state algebra.State) *Node {
 		rate = rate.Minus(c.Reference)
 	}
 	for i := range cones {
-		if cones[i].Rows > 0 {
-			cones[i] = cones[i].Minus(c.ConeReference[i])
-		}
+		cones[i] = cones[i].Minus(c.ConeReference[i])
 	}
 	r := s.respond(c, rate, cones)
 	var sums [6]algebra.Num
 	for i := range sums {
 		sums[i] = algebra.Constant(n, 0)
 	}
-	for i, along := range s.contactForces(c, r.force, r.cone) {
+	for i, along := range s.contactForces(c, r.Force, r.Cone) {
 		set, contact := s.acting[i], c.Contacts[i]
-		force := zeroVector(set.rows)
-		for axis := range along {
-			force = force.Plus(contact.Frame[axis].By(along[axis]))
-		}
-		force = force.Materialize()
+		force, torque := contact.total(along)
 		arm := contact.Point.Minus(f.center.Each(func(x algebra.Num) algebra.Num { return spread(x, set.rows) }))
-		torque := arm.Cross(force)
+		torque = torque.Plus(arm.Cross(force))
 		for j, x := range []algebra.Num{torque.X, torque.Y, torque.Z, force.X, force.Y, force.Z} {
 			for side := range 2 {
 				signed := x
