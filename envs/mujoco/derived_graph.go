@@ -66,7 +66,7 @@ func (s *System) Inertias(state algebra.State) *Node {
 	sum := momentsAbout(f.position, mass, moments.Z, [2]algebra.Vector{f.turn.X, f.turn.Y},
 		[2]algebra.Num{moments.X.Minus(moments.Z), moments.Y.Minus(moments.Z)})
 	first := f.position.By(mass)
-	return flat(state, sum.XX, sum.YY, sum.ZZ, sum.XY, sum.XZ, sum.YZ, first.X, first.Y, first.Z, mass)
+	return flat(state, sum[0][0], sum[1][1], sum[2][2], sum[0][1], sum[0][2], sum[1][2], first.X, first.Y, first.Z, mass)
 }
 
 // Velocities returns MuJoCo's cvel of the bodies that move: angular velocity (rad/s), and the velocity that the

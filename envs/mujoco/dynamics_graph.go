@@ -75,14 +75,14 @@ func (s *System) motion(k kinematics, from, to int, x []algebra.Num) spatial {
 	if to == from+1 {
 		return k.Axis[from].Motion.by(x[from])
 	}
-	var sums [6]algebra.Num // of several dofs, most components are known to be 0 or 1
-	for i := range sums {
-		sums[i] = x[from].Zero()
+	sum := func(i int) algebra.Num { // of several dofs, most components are known to be 0 or 1
+		sum := x[from].Zero()
 		for c := from; c < to; c++ {
-			sums[i] = sums[i].Plus(k.Axis[c].component(i).Times(x[c]))
+			sum = sum.Plus(k.Axis[c].component(i).Times(x[c]))
 		}
+		return sum
 	}
-	return s.pack(k, algebra.Vector{X: sums[0], Y: sums[1], Z: sums[2]}, algebra.Vector{X: sums[3], Y: sums[4], Z: sums[5]})
+	return s.pack(k, vectorOf(sum, 0), vectorOf(sum, 3))
 }
 
 // project returns the forces on the dofs by spatial forces on all links.
@@ -163,7 +163,7 @@ func (s *System) inverseDynamics(k kinematics, v, a []algebra.Num) (of motions, 
 			}
 			if translates = translates && j.kind != Hinge && j.kind != Ball; translates {
 				for c := from; c < min(to, from+3); c++ {
-					drift = drift.Plus(k.Axis[c].vector(3).By(v[c]))
+					drift = drift.Plus(k.Axis[c].lin().By(v[c]))
 				}
 				from += 3
 			}

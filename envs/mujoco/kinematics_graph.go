@@ -58,17 +58,17 @@ func (s *System) placeLinks(k kinematics) (l links) {
 
 // places returns where some links are, and the origins of their trees.
 func (l links) places(of []int) (at place, origin algebra.Vector) {
-	var numbers [15]algebra.Num
 	taken, next := takeRows(l.Stack, l.rows, of), 0
+	var numbers [15]algebra.Num
 	for i, known := range l.known {
-		if known.Rows > 0 {
+		if numbers[i] = known; known.Rows > 0 {
 			numbers[i] = known.Take(of...)
 			continue
 		}
 		numbers[i] = algebra.Num{Rows: len(of), Node: Reshape(Slice(taken, AxisElem(next)), -1)}
 		next++
 	}
-	vector := func(i int) algebra.Vector { return algebra.Vector{X: numbers[i], Y: numbers[i+1], Z: numbers[i+2]} }
+	vector := func(i int) algebra.Vector { return vectorOf(func(i int) algebra.Num { return numbers[i] }, i) }
 	return place{vector(9), algebra.Rotation{X: vector(0), Y: vector(3), Z: vector(6)}}, vector(12)
 }
 

@@ -195,8 +195,8 @@ func (s *System) jacobian(k kinematics, at algebra.Vector, frame []algebra.Vecto
 		start, origin := of(from), by(func(column int) algebra.Vector { return k.Origin[s.dofs[column].group] })
 		point = each(func(i int) *Node { return xla.Store(Add(point[i], Sub(start[i], origin[i]))) })
 	}
-	linear := by(func(column int) algebra.Vector { return k.Axis[column].vector(3) })
-	angular := by(func(column int) algebra.Vector { return k.Axis[column].vector(0) })
+	linear := by(func(column int) algebra.Vector { return k.Axis[column].lin() })
+	angular := by(func(column int) algebra.Vector { return k.Axis[column].ang() })
 	sign := s.moves(g, masks, dims)
 	motion := each(func(i int) *Node {
 		if turns {

@@ -46,12 +46,13 @@ func (a spatial) component(i int) algebra.Num {
 	return algebra.Num{Rows: a.rows, Node: Reshape(Slice(a.Stack, AxisElem(at)), -1)}
 }
 
-func (a spatial) vector(from int) algebra.Vector {
-	return algebra.Vector{X: a.component(from), Y: a.component(from + 1), Z: a.component(from + 2)}
-}
+func (a spatial) ang() algebra.Vector { return vectorOf(a.component, 0) }
+func (a spatial) lin() algebra.Vector { return vectorOf(a.component, 3) }
 
-func (a spatial) ang() algebra.Vector { return a.vector(0) }
-func (a spatial) lin() algebra.Vector { return a.vector(3) }
+// vectorOf returns three components from one on.
+func vectorOf(component func(i int) algebra.Num, from int) algebra.Vector {
+	return algebra.Vector{X: component(from), Y: component(from + 1), Z: component(from + 2)}
+}
 
 func (a spatial) plus(b spatial) spatial {
 	a.Stack = sumOf(a.Stack, b.Stack)
@@ -143,9 +144,8 @@ func (a axis) component(i int) algebra.Num {
 	return a.Motion.component(i)
 }
 
-func (a axis) vector(from int) algebra.Vector {
-	return algebra.Vector{X: a.component(from), Y: a.component(from + 1), Z: a.component(from + 2)}
-}
+func (a axis) ang() algebra.Vector { return vectorOf(a.component, 0) }
+func (a axis) lin() algebra.Vector { return vectorOf(a.component, 3) }
 
 // stiffness holds symmetric matrices that make spatial forces of motions, such as inertias.
 type stiffness struct {
@@ -202,13 +202,13 @@ func outer(u, w *Node) *Node {
 
 // inertia returns the inertia of rigid bodies by moments about the origin, mass, and mass times the position of the
 // centre.
-func (s space) inertia(g *Graph, batch int, moment symmetric, first algebra.Vector, mass algebra.Num) stiffness {
+func (s space) inertia(g *Graph, batch int, moment [3][3]algebra.Num, first algebra.Vector, mass algebra.Num) stiffness {
 	zero := mass.Zero()
 	h := [3][3]algebra.Num{{zero, first.Z.Neg(), first.Y}, {first.Z, zero, first.X.Neg()}, {first.Y.Neg(), first.X, zero}}
 	entry := func(i, j int) algebra.Num {
 		switch {
 		case i < 3 && j < 3:
-			return *moment.entry(i, j)
+			return moment[i][j]
 		case i < 3:
 			return h[i][j-3]
 		case j < 3:
@@ -227,29 +227,24 @@ func (s space) inertia(g *Graph, batch int, moment symmetric, first algebra.Vect
 	return stiffness{Reshape(xla.Join(parts), len(s), len(s), -1), mass.Rows, s}
 }
 
-// symmetric is a symmetric 3 x 3 matrix.
-type symmetric struct{ XX, YY, ZZ, XY, XZ, YZ algebra.Num }
-
-func (s *symmetric) entry(i, j int) *algebra.Num {
-	return [3][3]*algebra.Num{{&s.XX, &s.XY, &s.XZ}, {&s.XY, &s.YY, &s.YZ}, {&s.XZ, &s.YZ, &s.ZZ}}[i][j]
-}
-
 // momentsAbout returns the moments of inertia about a point at -r of bodies with two principal axes and moments: of
 // the first two less the third.
-func momentsAbout(r algebra.Vector, mass, third algebra.Num, axes [2]algebra.Vector, moments [2]algebra.Num) (out symmetric) {
+func momentsAbout(r algebra.Vector, mass, third algebra.Num, axes [2]algebra.Vector,
+	moments [2]algebra.Num) (out [3][3]algebra.Num) {
 	diagonal := third.Plus(r.Dot(r).Times(mass))
 	vectors := [3][3]algebra.Num{components(axes[0]), components(axes[1]), components(r)}
 	weights := [3]algebra.Num{moments[0], moments[1], mass.Neg()}
 	for i := range 3 {
 		for j := i; j < 3; j++ {
-			entry := out.entry(i, j)
-			if *entry = mass.Zero(); i == j {
-				*entry = diagonal
+			entry := mass.Zero()
+			if i == j {
+				entry = diagonal
 			}
 			for k, v := range vectors {
-				*entry = entry.Plus(v[i].Times(weights[k]).Times(v[j]))
+				entry = entry.Plus(v[i].Times(weights[k]).Times(v[j]))
 			}
-			*entry = entry.Materialize()
+			out[i][j] = entry.Materialize()
+			out[j][i] = out[i][j]
 		}
 	}
 	return out
