@@ -82,7 +82,8 @@ func (w walker) film(cell int, under envs.Conditions, seconds float64, caption s
 	}
 	slices.SortFunc(films, func(a, b *scene.Film) int { return cmp.Compare(a.Outcome.Fitness, b.Outcome.Fitness) })
 	film := films[len(films)/2]
-	fmt.Fprintf(os.Stderr, "%s: cell %d, %.2f m in the median of %d episodes\n", caption, cell, film.Outcome.Fitness, len(films))
+	fmt.Fprintf(os.Stderr, "%s: cell %d, %.2f m in the median of %d episodes\n", caption, cell, film.Outcome.Fitness,
+		len(films))
 	for i := 0; float64(i)*film.Step < seconds; i += everyFrame {
 		picture, err := scene.Render(film, min(i, len(film.Frames)-1), scene.Camera{}, 360, 230)
 		if err != nil {
@@ -118,8 +119,8 @@ func ownRobot(ctx context.Context, folder string) (saver, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := qdnb.Train(ctx, qdnb.Spec{Algorithm: "map-elites", Environment: env, Budget: qdnb.Generations(400), Runs: folder,
-		Tune: qdnb.Tune(func(h *evolution.MapElites) {
+	run, err := qdnb.Train(ctx, qdnb.Spec{Algorithm: "map-elites", Environment: env, Budget: qdnb.Generations(400),
+		Runs: folder, Tune: qdnb.Tune(func(h *evolution.MapElites) {
 			h.Batch, h.Cells, h.Hidden = 256, 1024, []int{32}
 		}).And(qdnb.Tune(func(e *evolution.IsoLineEmitter) { e.IsoSigma, e.LineSigma = 0.05, 0.1 }))})
 	if err != nil {

@@ -74,7 +74,8 @@ def main():
     genotypes = dict(zip(repertoire["genotype_cells"], repertoire["genotypes"]))
     order = sorted(genotypes, key=lambda cell: repertoire["fitnesses"][cell])
     cells = [order[i] for i in np.linspace(0, len(order) - 1, a.policies).round().astype(int)]
-    print(f"{task}: {a.policies} policies, {a.episodes} episodes each, of at most {config['hyperparameters']['episode_length']} steps")
+    steps = config["hyperparameters"]["episode_length"]
+    print(f"{task}: {a.policies} policies, {a.episodes} episodes each, of at most {steps} steps")
     print("    cell   qdnb              Gymnasium         difference   p")
     differences, ps = [], []
     for cell in cells:
@@ -87,8 +88,9 @@ def main():
         ps.append(kolmogorov_smirnov(ours, theirs))
         both = "   ".join(f"{x.mean():7.1f} ± {x.std(ddof=1):5.1f}" for x in (ours, theirs))
         print(f"    {cell:4d}   {both}   {differences[-1]:5.1f} s.e.   {ps[-1]:.2f}", flush=True)
-    print(f"  {sum(p < 0.05 for p in ps)} of {a.policies} policies have p < 0.05; the root mean square of the differences is "
-          f"{np.sqrt(np.mean(np.square(differences))):.2f} standard errors")
+    mean = np.sqrt(np.mean(np.square(differences)))
+    print(f"  {sum(p < 0.05 for p in ps)} of {a.policies} policies have p < 0.05; the root mean square of the differences "
+          f"is {mean:.2f} standard errors")
 
 
 if __name__ == "__main__":
