@@ -34,25 +34,10 @@ func Materialize(nodes ...*Node) []*Node {
 // Store is [Materialize] of a node that may be cheap to compute. It also keeps XLA:CPU from computing a
 // tensor [n, B] for users that read it as [n * B], one number after the other.
 func Store(x *Node) *Node {
-	if isStored(x) {
-		return x
-	}
 	if a, ok := x.Graph().Backend().(*adapter); ok && a.kind == backend.CPU {
 		return a.identity(x.Graph(), x.Shape()).Call(x)[0]
 	}
 	return x
-}
-
-// isStored reports whether a node is in memory anyway: a parameter or a result of a call or a loop, also reshaped.
-func isStored(x *Node) bool {
-	for x.Type() == NodeTypeReshape {
-		x = x.Inputs()[0]
-	}
-	switch x.Type() {
-	case NodeTypeParameter, NodeTypeSplitNode, NodeTypeCall:
-		return true
-	}
-	return false
 }
 
 // Join concatenates tensors along their first axis. XLA:CPU fuses a concatenation with what

@@ -59,9 +59,9 @@ func (d drive) known(f func(id int) float64) algebra.Num {
 // actuation returns the forces of the actuators on the dofs (MuJoCo's qfrc_actuator), and what they change
 // by the dofs' velocities, as negative blocks of joints, for implicit integration.
 func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.Num) (out []algebra.Num,
-	slopes blocks) {
+	slopes map[[2]int]algebra.Num) {
 	m := s.model
-	out, slopes = s.noForce(), blocks{}
+	out, slopes = s.noForce(), map[[2]int]algebra.Num{}
 	if len(s.drives) == 0 {
 		return out, slopes // without compensation, too
 	}
@@ -99,14 +99,14 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.N
 		}
 		steepen := func(a, b int, by algebra.Num) {
 			if !by.Is(0) {
-				slopes.add(a, b, by)
+				slopes[[2]int{a, b}] = sumOr(slopes, [2]int{a, b}, by)
 			}
 		}
 		for _, share := range d.tendon {
 			share.push(out, force.Times(gear[0]))
 			// As in MuJoCo, what one joint's speed changes of the force on another one is left out.
 			by := slope.Times(gear[0].Square()).Scale(share.by * share.by)
-			steepen(share.column, share.column, addRows(out[share.column].Rows, by, []int{share.row}))
+			steepen(share.column, share.column, sumRows(out[share.column].Rows, by, []int{share.row}))
 		}
 		for a := range gear {
 			if d.tendon != nil {

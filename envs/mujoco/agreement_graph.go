@@ -244,7 +244,7 @@ func (c *comparison) forces(kind string) {
 		for i := range smooth {
 			smooth[i] = passive[i].Plus(actuator[i]).Minus(bias[i])
 		}
-		acceleration := c.solve(k, c.factorize(k, k.Inertia, c.armatures(k)), smooth)
+		acceleration := c.solve(k, c.factorize(k, c.links(k), c.armatures(k)), smooth)
 		for _, x := range [][]algebra.Num{product, bias, passive, actuator, acceleration} {
 			out = append(out, join(in[0].Graph(), c.model.Sizes.NV, in[0].Shape().Dimensions[1], c.toBody(k, x), c.dofs))
 		}

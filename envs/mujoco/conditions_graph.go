@@ -139,6 +139,22 @@ func (s *System) geomsOf(pair [2]int) (parts []string) {
 	return parts
 }
 
+// GeomNames returns the names of the geoms. Those without a name are called by number.
+func (s *System) GeomNames() (all []string) {
+	for i, name := range s.model.Names.Geom {
+		all = append(all, nameOr(name, "geom", i))
+	}
+	return all
+}
+
+// JointNames returns the names of all joints. Those without a name are called by number.
+func (s *System) JointNames() (all []string) {
+	for i := range s.model.Names.Joint {
+		all = append(all, s.jointName(i))
+	}
+	return all
+}
+
 // weightUnder returns the inverse weights of the contacts of a set: those of each body scale inversely with its mass.
 func (s *System) weightUnder(u conditions, set *contactSet) algebra.Num {
 	sum := algebra.Constant(len(set.geoms), 0)
@@ -146,8 +162,12 @@ func (s *System) weightUnder(u conditions, set *contactSet) algebra.Num {
 		weight := algebra.ColumnOf(set.geoms, func(pair [2]int) float64 {
 			return s.model.BodyInvweight0[s.model.GeomBodyID[pair[i]]][0]
 		})
-		if side.moves() {
-			weight = weight.Over(algebra.Concat(u.Mass...).Take(side.links...))
+		if side.group != static {
+			mass := algebra.Concat(u.Mass...)
+			if side.group != anyLink {
+				mass = u.Mass[side.group]
+			}
+			weight = weight.Over(mass.Take(side.link...))
 		}
 		sum = sum.Plus(weight)
 	}
@@ -196,24 +216,16 @@ func (s *System) parametersUnder(u conditions, set *contactSet) parameters {
 	return p
 }
 
-// masses returns the masses and inertias of all links under conditions.
-func (s *System) masses(u conditions) (all bulk) {
-	var masses []algebra.Num
-	var centers, moments, x, y []algebra.Vector
-	for _, g := range s.groups {
-		masses, centers, moments = append(masses, g.mass), append(centers, g.center), append(moments, g.moments)
-		x, y = append(x, g.principal.X), append(y, g.principal.Y)
-	}
-	all = bulk{mass: algebra.Concat(masses...), center: stackVectors(centers), moments: stackVectors(moments),
-		principal: algebra.Rotation{X: stackVectors(x), Y: stackVectors(y)}}
+// of returns a group of links under conditions.
+func (u conditions) of(groups []*group, i int) *group {
+	g := *groups[i]
 	if u.Mass != nil {
-		by := algebra.Concat(u.Mass...)
-		all.mass, all.moments = all.mass.Times(by), all.moments.By(by)
+		g.mass, g.moments = g.mass.Times(u.Mass[i]), g.moments.By(u.Mass[i])
 	}
 	if u.Center != nil {
-		all.center = all.center.Plus(stackVectors(u.Center))
+		g.center = g.center.Plus(u.Center[i])
 	}
-	return all
+	return &g
 }
 
 // rowWeight returns the inverse weight of a joint's constraint, which scales inversely with the mass of the link.

@@ -64,22 +64,9 @@ func (s *System) edges(c *contactSet) int {
 	case c.dim == 1:
 		return 1
 	case s.model.Opt.Cone == Pyramidal:
-		return 2 * (c.dim - 1)
+		return 4
 	}
 	return 0
-}
-
-// elliptic reports whether a set's contacts have elliptic cones.
-func (s *System) elliptic(c *contactSet) bool { return s.edges(c) == 0 }
-
-// coneAxes is the most axes of an elliptic cone. All are stacked as if they had as many.
-func (s *System) coneAxes() (n int) {
-	for _, set := range s.acting {
-		if s.elliptic(set) {
-			n = max(n, set.dim)
-		}
-	}
-	return n
 }
 
 // bounds are the least and largest forces of the stacked rows.
@@ -112,3 +99,6 @@ func (s *System) equalities() (n int) {
 	}
 	return n
 }
+
+// elliptic reports whether a set's contacts have elliptic cones.
+func (s *System) elliptic(c *contactSet) bool { return s.edges(c) == 0 }

@@ -18,9 +18,9 @@ type constraints struct {
 	Stiffness algebra.Num // D of the stacked rows; 0 where they do not act
 	Reference algebra.Num // aref
 
-	ConeStiffness algebra.Num   // D of the normals of the stacked elliptic cones
-	ConeReference []algebra.Num // along the axes of the contacts
-	ConeFriction  []algebra.Num // along the axes but the normal
+	ConeStiffness algebra.Num    // D of the normals of the stacked elliptic cones
+	ConeReference [3]algebra.Num // of normals and both tangents
+	ConeFriction  [2]algebra.Num
 }
 
 // contact holds the contacts of a set.
@@ -28,27 +28,13 @@ type contact struct {
 	Distance algebra.Num
 	Point    algebra.Vector    // relative to the origin of the tree of the second side, if it moves, else of the first
 	Frame    [3]algebra.Vector // the normal, from the first geom to the second, and two tangents
-	Friction [5]algebra.Num    // along the axes but the first, see [contactSet.dim]
-	Wrenches []spatial         // of unit forces along the axes on the link that touches what cannot move
-	Jacobian []*Node           // between links: of the motions along the axes by the dofs, [n, nv, B]
+	Friction [2]algebra.Num    // along both tangents
+	Jacobian [3]*Node          // between links: of the motions along the axes of Frame by the dofs, [n, nv, B]
 	Rows     *Node             // of deepest contacts: their rows among all of the set's, int32 [n, B]; nil: all
 }
 
-// total returns the force and the torque on the second geoms of contacts, given those along their axes.
-func (c contact) total(along []algebra.Num) (force, torque algebra.Vector) {
-	force, torque = zeroVector(along[0].Rows), zeroVector(along[0].Rows)
-	for axis, x := range along {
-		if axis < 3 {
-			force = force.Plus(c.Frame[axis].By(x))
-		} else {
-			torque = torque.Plus(c.Frame[axis-3].By(x))
-		}
-	}
-	return force.Materialize(), torque.Materialize()
-}
-
 // constrain finds the constraints of a state: positions q, velocities v and the links' velocities.
-func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity spatial) constraints {
+func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial) constraints {
 	m := s.model
 	var c constraints
 	// Of the stacked rows: D, the damping B, and K d (r - margin).
@@ -119,8 +105,9 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity spatial) c
 			}
 		}
 	}
-	var coneStiffness, conePull, coneDamping, slipDamping []algebra.Num
-	coneFriction := make([][]algebra.Num, max(0, s.coneAxes()-1))
+	var coneStiffness, conePull []algebra.Num
+	var coneDamping [2][]algebra.Num
+	var coneFriction [2][]algebra.Num
 	for _, set := range s.acting {
 		var found contact
 		var violation, d algebra.Num
@@ -129,7 +116,7 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity spatial) c
 			found, p, violation, d = s.deepest(k, set, p)
 		} else {
 			found = s.collide(k, set)
-			found.Friction, found.Wrenches = p.friction, s.wrenches(k, set, found)
+			found.Friction = p.friction
 			violation = found.Distance.Minus(p.margin).Materialize()
 			d = p.law.impedance(violation)
 		}
@@ -138,13 +125,9 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity spatial) c
 		if s.elliptic(set) {
 			coneStiffness = append(coneStiffness, active.Choose(inverse(d, p.weight), d.Zero()).Materialize())
 			conePull = append(conePull, p.law.stiffness.Times(d).Times(violation))
-			coneDamping, slipDamping = append(coneDamping, p.law.damping), append(slipDamping, p.tangent.damping)
+			coneDamping[0], coneDamping[1] = append(coneDamping[0], p.law.damping), append(coneDamping[1], p.tangent.damping)
 			for i := range coneFriction {
-				friction := p.weight.Zero()
-				if i+1 < set.dim {
-					friction = p.friction[i]
-				}
-				coneFriction[i] = append(coneFriction[i], friction)
+				coneFriction[i] = append(coneFriction[i], p.friction[i])
 			}
 			continue
 		}
@@ -162,14 +145,13 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity spatial) c
 	}
 	if len(coneStiffness) > 0 {
 		c.ConeStiffness = materializedStack(coneStiffness)
-		for _, list := range coneFriction {
-			c.ConeFriction = append(c.ConeFriction, algebra.Concat(list...))
+		for i := range coneFriction {
+			c.ConeFriction[i] = algebra.Concat(coneFriction[i]...)
 		}
-		normal, tangent := algebra.Concat(coneDamping...), algebra.Concat(slipDamping...)
-		c.ConeReference = append(c.ConeReference,
-			coneRate[0].Times(normal).Plus(algebra.Concat(conePull...)).Neg().Materialize())
-		for _, rate := range coneRate[1:] {
-			c.ConeReference = append(c.ConeReference, rate.Times(tangent).Neg().Materialize())
+		normal, tangent := algebra.Concat(coneDamping[0]...), algebra.Concat(coneDamping[1]...)
+		c.ConeReference[0] = coneRate[0].Times(normal).Plus(algebra.Concat(conePull...)).Neg().Materialize()
+		for i := 1; i < 3; i++ {
+			c.ConeReference[i] = coneRate[i].Times(tangent).Neg().Materialize()
 		}
 	}
 	return c
@@ -203,17 +185,18 @@ func (s *System) relativePlaces(k kinematics, sides [2]side) (at [2]place, origi
 	var origins [2]algebra.Vector
 	for i, side := range sides {
 		at[i] = place{side.pose.position, side.pose.rotation.Rotation().Snap()}
-		if side.moves() {
-			var on place
-			on, origins[i] = k.Links.places(side.links)
-			at[i].position = on.position.Plus(on.turn.Of(at[i].position)).Materialize()
-			at[i].turn = materializeRotation(turned(on.turn, at[i].turn))
+		if side.group != static {
+			turn := algebra.Rotation{X: s.placed(k, side, 0), Y: s.placed(k, side, 1), Z: s.placed(k, side, 2)}
+			position := s.placed(k, side, 3)
+			at[i].position = position.Plus(turn.Of(at[i].position)).Materialize()
+			at[i].turn = materializeRotation(turned(turn, at[i].turn))
+			origins[i] = s.placed(k, side, 4)
 		}
 	}
 	switch {
-	case !sides[0].moves():
+	case sides[0].group == static:
 		at[0].position = at[0].position.Minus(origins[1])
-	case !sides[1].moves():
+	case sides[1].group == static:
 		at[1].position = at[1].position.Minus(origins[0])
 		return at, origins[0]
 	case s.trees() > 1:
@@ -221,8 +204,6 @@ func (s *System) relativePlaces(k kinematics, sides [2]side) (at [2]place, origi
 	}
 	return at, origins[1]
 }
-
-func (s side) moves() bool { return s.links[0] != static }
 
 func stackVectors(of []algebra.Vector) (out algebra.Vector) {
 	if len(of) == 1 {
@@ -235,45 +216,99 @@ func stackVectors(of []algebra.Vector) (out algebra.Vector) {
 	return algebra.Vector{X: algebra.Concat(x...), Y: algebra.Concat(y...), Z: algebra.Concat(z...)}
 }
 
-// wrenches returns the unit forces and torques along the axes of contacts with what cannot move.
-func (s *System) wrenches(k kinematics, set *contactSet, c contact) (all []spatial) {
-	for i := range set.dim {
-		axis := c.Frame[i%3]
-		if set.moving == 0 {
-			axis = axis.Neg()
-		}
-		if i < 3 {
-			all = append(all, s.forceAt(k, axis, c.Point))
-		} else {
-			all = append(all, s.pack(k, axis, zeroVector(set.rows)))
+// trees is the number of trees of links.
+func (s *System) trees() (n int) {
+	for _, g := range s.groups {
+		if g.parent < 0 {
+			n += g.rows()
 		}
 	}
-	return all
+	return n
 }
 
-// pointMotion returns the motion of the second bodies relative to the first at contacts, along their axes, given the
-// motions of the dofs and of all links.
-func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motion spatial) (out []algebra.Num) {
+// placed returns one of the vectors of [kinematics.placed] of the links of a side.
+func (s *System) placed(k kinematics, side side, which int) algebra.Vector {
+	if all := k.Links[which]; side.group == anyLink && all.X.Rows > 0 {
+		return all.Each(func(x algebra.Num) algebra.Num { return gather(x, side.link) })
+	}
+	return s.linksOf(side, func(group int) algebra.Vector { return k.placed(group)[which] })
+}
+
+// withLinks returns kinematics with Links, which several sets of contacts share.
+func (s *System) withLinks(k kinematics) kinematics {
+	for which := range k.Links {
+		k.Links[which] = s.ofAllLinks(func(group int) algebra.Vector { return k.placed(group)[which] })
+	}
+	return k
+}
+
+// ofAllLinks stacks vectors of the links of all groups.
+func (s *System) ofAllLinks(of func(group int) algebra.Vector) algebra.Vector {
+	var all []algebra.Vector
+	for i := range s.groups {
+		all = append(all, of(i))
+	}
+	return stackVectors(all)
+}
+
+// linksOf returns vectors of the links of a side, given those of each group.
+func (s *System) linksOf(side side, of func(group int) algebra.Vector) algebra.Vector {
+	if side.group != anyLink {
+		return of(side.group).Take(side.link...)
+	}
+	return s.ofAllLinks(of).Each(func(x algebra.Num) algebra.Num { return gather(x, side.link) })
+}
+
+// gather selects rows by an operation that costs the same however irregular they are.
+func gather(x algebra.Num, of []int) algebra.Num {
+	if x.Node == nil {
+		return x.Take(of...)
+	}
+	index := make([][]int32, len(of))
+	for i, row := range of {
+		index[i] = []int32{int32(row)}
+	}
+	batch := x.Node.Shape().Size() / x.Rows
+	picked := Gather(Reshape(x.Node, x.Rows, batch), Const(x.Node.Graph(), index))
+	return algebra.Num{Rows: len(of), Node: Reshape(picked, len(of)*batch)}
+}
+
+// pointMotion returns the motion of the second bodies relative to the first at contacts, along normals
+// and tangents.
+func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motion []spatial) (out [3]algebra.Num) {
 	if set.parts != nil {
 		all := s.stack(c.Jacobian[0].Graph(), c.Jacobian[0].Shape().Dimensions[2], x)
-		for _, jacobian := range c.Jacobian {
-			out = append(out, algebra.Num{Rows: set.rows, Node: Reshape(times(jacobian, all), -1)})
+		for axis, jacobian := range c.Jacobian {
+			if axis < set.dim {
+				out[axis] = algebra.Num{Rows: set.rows, Node: Reshape(times(jacobian, all), -1)}
+			}
 		}
 		return out
 	}
-	link := motion.take(set.linksOf(set.moving))
-	for _, wrench := range c.Wrenches {
-		out = append(out, wrench.dot(link.component).Materialize())
+	var relative algebra.Vector
+	for i, side := range set.sides {
+		if side.group == static {
+			continue
+		}
+		side.link = slices.Repeat(side.link, set.points)
+		link := spatial{s.linksOf(side, func(g int) algebra.Vector { return motion[g].Ang }),
+			s.linksOf(side, func(g int) algebra.Vector { return motion[g].Lin })}
+		if relative = link.at(c.Point).Materialize(); i == 0 {
+			relative = relative.Neg()
+		}
+	}
+	for i, axis := range c.Frame {
+		out[i] = axis.Dot(relative).Materialize()
 	}
 	return out
 }
 
 // violationRates returns the rates by which motions of the dofs and links change what constraints measure:
-// J x of the stacked rows, and of the axes of elliptic cones.
-func (s *System) violationRates(k kinematics, c constraints, x []algebra.Num, motion spatial) (stacked algebra.Num,
-	cones []algebra.Num) {
+// J x of the stacked rows, and of the normals and tangents of elliptic cones.
+func (s *System) violationRates(k kinematics, c constraints, x []algebra.Num, motion []spatial) (stacked algebra.Num,
+	cones [3]algebra.Num) {
 	var list []algebra.Num
-	along := make([][]algebra.Num, s.coneAxes())
+	var along [3][]algebra.Num
 	for i, r := range s.rows {
 		axis := c.Axes[i]
 		if r.turns {
@@ -288,29 +323,27 @@ func (s *System) violationRates(k kinematics, c constraints, x []algebra.Num, mo
 	}
 	for i, set := range s.acting {
 		m := s.pointMotion(set, c.Contacts[i], x, motion)
-		switch {
-		case s.elliptic(set):
-			for axis := range along {
-				rate := algebra.Constant(set.rows, 0)
-				if axis < set.dim {
-					rate = m[axis]
-				}
-				along[axis] = append(along[axis], rate)
-			}
-		case set.dim == 1:
+		switch s.edges(set) {
+		case 1:
 			list = append(list, m[0])
-		default:
-			for t, slip := range m[1:] {
-				slip = slip.Times(c.Contacts[i].Friction[t]).Materialize()
+		case 4:
+			for t, friction := range c.Contacts[i].Friction {
+				slip := m[1+t].Times(friction).Materialize()
 				list = append(list, m[0].Plus(slip), m[0].Minus(slip))
+			}
+		default:
+			for axis := range along {
+				along[axis] = append(along[axis], m[axis])
 			}
 		}
 	}
 	if len(list) > 0 {
 		stacked = materializedStack(list)
 	}
-	for _, list := range along {
-		cones = append(cones, materializedStack(list))
+	if len(along[0]) > 0 {
+		for axis := range cones {
+			cones[axis] = materializedStack(along[axis])
+		}
 	}
 	return stacked, cones
 }

@@ -1,7 +1,6 @@
 package mujoco
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -13,7 +12,6 @@ import (
 // contactSet holds contacts that are computed at once, a row each: pairs of geoms of the same two shapes,
 // with as many contacts each as these shapes can have.
 type contactSet struct {
-	moving  int // the side that moves, 0 or 1, of contacts with what cannot move; else both
 	collide func(c *contactSet, a, b place) []touch
 	points  int // contacts of each pair
 	// onTerrain says that the planes of the pairs are those that a terrain replaces. The first half of the points is
@@ -24,7 +22,6 @@ type contactSet struct {
 	sizes     [2]algebra.Vector // of the geoms of each pair
 	hulls     []Hull            // of the second geoms of each pair, if they are meshes
 
-	// dim is the number of axes of each contact: its normal, two tangents, and of 4 or 6 rotations about these.
 	dim   int
 	rows  int           // contacts of each copy
 	parts []*contactSet // whose deepest contacts these are; nil: all are found here
@@ -34,7 +31,7 @@ type contactSet struct {
 
 // parameters are those of each contact of a set, which are sorted by point, then by pair.
 type parameters struct {
-	friction [5]algebra.Num // along the axes but the normal
+	friction [2]algebra.Num // along both tangents
 	margin   algebra.Num    // m
 	law      law
 	tangent  law // of the tangents of elliptic cones
@@ -42,23 +39,21 @@ type parameters struct {
 }
 
 func (p *parameters) numbers() []*algebra.Num {
-	list := []*algebra.Num{&p.margin, &p.weight}
-	for i := range p.friction {
-		list = append(list, &p.friction[i])
-	}
-	return slices.Concat(list, p.law.numbers(), p.tangent.numbers())
+	return append(append([]*algebra.Num{&p.friction[0], &p.friction[1], &p.margin, &p.weight}, p.law.numbers()...),
+		p.tangent.numbers()...)
 }
 
-const both = 2
-
-// side holds frames on links, such as those of the first or the second geoms of pairs of geoms.
+// side holds the first or the second geoms of pairs of geoms.
 type side struct {
-	links []int // of each: its link in [System.links], or static
-	pose  pose  // in the frames of the links, or in the world
+	group int // of the links; -1: bodies that cannot move; -2: of any group
+	link  []int
+	pose  pose // in the frames of the links, or in the world
 }
 
-// static is the link of what cannot move.
-const static = -1
+const (
+	static  = -1
+	anyLink = -2
+)
 
 // law is how a constraint's stiffness and damping depend on its violation: solref and solimp.
 type law struct {
@@ -77,7 +72,7 @@ const leastFriction = 1e-5
 type geomPair struct {
 	geom           [2]int
 	dim            int
-	friction       [5]float64
+	friction       [2]float64
 	margin         float64
 	solref         [2]float64
 	solimp         [5]float64
@@ -88,20 +83,18 @@ type geomPair struct {
 func (s *System) parameters(pair Pair) geomPair {
 	m := s.model
 	if i := pair.Explicit; i >= 0 {
-		return geomPair{[2]int{pair.Geom1, pair.Geom2}, m.PairDim[i], m.PairFriction[i], m.PairMargin[i], m.PairSolRef[i],
-			m.PairSolImp[i], m.PairSolRefFriction[i]}
+		return geomPair{[2]int{pair.Geom1, pair.Geom2}, m.PairDim[i],
+			[2]float64{m.PairFriction[i][0], m.PairFriction[i][1]}, m.PairMargin[i], m.PairSolRef[i], m.PairSolImp[i],
+			m.PairSolRefFriction[i]}
 	}
 	a, b := pair.Geom1, pair.Geom2
 	p := geomPair{geom: [2]int{a, b}, dim: m.ConDim(pair), margin: m.GeomMargin[a] + m.GeomMargin[b]}
-	friction := m.GeomFriction[a]
-	for i, f := range m.GeomFriction[b] {
-		friction[i] = max(friction[i], f)
-	}
+	friction := max(m.GeomFriction[a][0], m.GeomFriction[b][0])
 	if m.GeomPriority[a] != m.GeomPriority[b] {
 		if m.GeomPriority[b] > m.GeomPriority[a] {
 			a = b
 		}
-		friction = m.GeomFriction[a]
+		friction = m.GeomFriction[a][0]
 		p.solref, p.solimp = m.GeomSolRef[a], m.GeomSolImp[a]
 	} else {
 		share := 0.5
@@ -126,7 +119,7 @@ func (s *System) parameters(pair Pair) geomPair {
 			p.solimp[i] = share*m.GeomSolImp[a][i] + (1-share)*m.GeomSolImp[b][i]
 		}
 	}
-	p.friction = [5]float64{friction[0], friction[0], friction[1], friction[2], friction[2]} // sliding, spinning, rolling
+	p.friction = [2]float64{friction, friction}
 	return p
 }
 
@@ -172,7 +165,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 	m := s.model
 	type key struct {
 		shapes [2]GeomType
-		moving int
+		groups [2]int
 		dim    int
 		size   int // hulls of similar sizes are together
 	}
@@ -182,20 +175,22 @@ func (s *System) prepareContacts(pairs []Pair) {
 	for _, pair := range pairs {
 		p := s.parameters(pair)
 		k := key{shapes: [2]GeomType{m.GeomType[p.geom[0]], m.GeomType[p.geom[1]]}, dim: p.dim}
-		if k.shapes[0] != Plane && max(k.shapes[0], k.shapes[1]) <= Capsule {
-			k.shapes = [2]GeomType{Capsule, Capsule} // spheres are capsules without length
+		if k.dim > 1 {
+			k.dim = 3
 		}
 		if hull := m.hull(p.geom[1]); hull != nil {
 			k.size = bits.Len(uint(len(hull.Vertices)))
 			vertices += len(hull.Vertices)
 		}
-		switch static {
-		case s.linkOf(m.GeomBodyID[p.geom[0]]):
-			k.moving = 1
-		case s.linkOf(m.GeomBodyID[p.geom[1]]):
-			k.moving = 0
-		default:
-			k.moving = both
+		links := 0
+		for i, g := range p.geom {
+			k.groups[i] = s.groupOf(m.BodyWeldID[m.GeomBodyID[g]])
+			if k.groups[i] != static {
+				links++
+			}
+		}
+		if links == 2 {
+			k.groups = [2]int{anyLink, anyLink}
 		}
 		if len(sets[k]) == 0 {
 			order = append(order, k)
@@ -208,46 +203,30 @@ func (s *System) prepareContacts(pairs []Pair) {
 	}
 	for _, k := range order {
 		list := sets[k]
-		if k.moving != both {
-			s.align(list, k.moving)
-		}
+		slices.SortStableFunc(list, func(a, b geomPair) int { return s.slot(list, a) - s.slot(list, b) })
 		found, onTerrain := collisions[k.shapes], s.options.Terrain != nil && k.shapes[0] == Plane
 		if onTerrain {
 			found.points *= 2
 		}
-		set := s.contactSet(found, k.dim, list)
-		set.moving, set.onTerrain = k.moving, onTerrain
+		set := s.contactSet(found, k.groups, k.dim, list)
+		set.onTerrain = onTerrain
 		s.contacts = append(s.contacts, set)
-		if k.moving != both {
+		if k.groups[0] != anyLink {
 			s.acting = append(s.acting, set)
 		} else {
 			between[k.dim] = append(between[k.dim], set)
 		}
 	}
-	for _, dim := range []int{1, 3, 4, 6} {
+	for _, dim := range []int{1, 3} {
 		if len(between[dim]) > 0 {
 			s.acting = append(s.acting, s.selection(dim, between[dim]))
 		}
 	}
 }
 
-// align sorts pairs so that first those are in the order of the links that move that are the first of their link, then
-// the second ones, and so on. So they are selected and summed in long runs.
-func (s *System) align(list []geomPair, moving int) {
-	link := func(p geomPair) int { return s.linkOf(s.model.GeomBodyID[p.geom[moving]]) }
-	slots, counts := map[[2]int]int{}, map[int]int{}
-	for _, p := range list {
-		slots[p.geom] = counts[link(p)]
-		counts[link(p)]++
-	}
-	slices.SortStableFunc(list, func(a, b geomPair) int {
-		return cmp.Or(slots[a.geom]-slots[b.geom], link(a)-link(b))
-	})
-}
-
 // selection is the set of the deepest contacts between links of some sets.
 func (s *System) selection(dim int, parts []*contactSet) *contactSet {
-	set := &contactSet{dim: dim, parts: parts, moving: both}
+	set := &contactSet{dim: dim, parts: parts}
 	for i, number := range set.numbers() {
 		var all []algebra.Num
 		for _, part := range parts {
@@ -261,8 +240,8 @@ func (s *System) selection(dim int, parts []*contactSet) *contactSet {
 	}
 	var links [2][]int
 	for _, part := range parts {
-		for i := range part.sides {
-			links[i] = append(links[i], part.linksOf(i)...)
+		for i, side := range part.sides {
+			links[i] = append(links[i], slices.Repeat(side.link, part.points)...)
 		}
 	}
 	set.acts, set.rows = s.masks(links[1], links[0]), min(limit, set.margin.Rows)
@@ -273,14 +252,32 @@ func (s *System) selection(dim int, parts []*contactSet) *contactSet {
 	return set
 }
 
-// linksOf returns the links of a side of each contact.
-func (set *contactSet) linksOf(side int) []int {
-	return slices.Repeat(set.sides[side].links, set.points)
+// slot returns how many pairs of a list come before one that has the same moving body. Pairs that are
+// sorted by slots are aligned with the rows of their group.
+func (s *System) slot(list []geomPair, p geomPair) (n int) {
+	moving := func(p geomPair) int {
+		return max(s.model.BodyWeldID[s.model.GeomBodyID[p.geom[0]]], s.model.BodyWeldID[s.model.GeomBodyID[p.geom[1]]])
+	}
+	for _, o := range list {
+		if o.geom == p.geom {
+			return n
+		}
+		if moving(o) == moving(p) {
+			n++
+		}
+	}
+	return n
 }
 
-func (s *System) contactSet(c collision, dim int, list []geomPair) *contactSet {
+// groupOf returns the group of a link, or static.
+func (s *System) groupOf(link int) int {
+	return slices.IndexFunc(s.groups, func(g *group) bool { return slices.Contains(g.body, link) })
+}
+
+func (s *System) contactSet(c collision, groups [2]int, dim int, list []geomPair) *contactSet {
 	m := s.model
 	set := &contactSet{collide: c.collide, points: c.points, dim: dim, rows: c.points * len(list)}
+	all := s.allLinks()
 	for _, p := range list {
 		set.geoms = append(set.geoms, p.geom)
 		if hull := m.hull(p.geom[1]); hull != nil {
@@ -288,14 +285,23 @@ func (s *System) contactSet(c collision, dim int, list []geomPair) *contactSet {
 		}
 	}
 	for i := range set.sides {
+		side := side{group: groups[i]}
 		var at []pose
 		for _, p := range list {
 			g := p.geom[i]
-			set.sides[i].links = append(set.sides[i].links, s.linkOf(m.GeomBodyID[g]))
+			link := m.BodyWeldID[m.GeomBodyID[g]]
+			switch side.group {
+			case static:
+			case anyLink:
+				side.link = append(side.link, slices.Index(all, link))
+			default:
+				side.link = append(side.link, slices.Index(s.groups[side.group].body, link))
+			}
 			own := pose{algebra.Vectors(m.GeomPos[g]), algebra.KnownQuaternion(m.GeomQuat[g])}
 			at = append(at, s.poses[m.GeomBodyID[g]].then(own))
 		}
-		set.sides[i].pose = stackPoses(at)
+		side.pose = stackPoses(at)
+		set.sides[i] = side
 		set.sizes[i] = algebra.VectorsOf(list, func(p geomPair) [3]float64 { return m.GeomSize[p.geom[i]] })
 	}
 	list = slices.Repeat(list, c.points)
@@ -315,6 +321,14 @@ func (s *System) contactSet(c collision, dim int, list []geomPair) *contactSet {
 		return m.BodyInvweight0[m.GeomBodyID[p.geom[0]]][0] + m.BodyInvweight0[m.GeomBodyID[p.geom[1]]][0]
 	})
 	return set
+}
+
+// allLinks lists the links of all groups.
+func (s *System) allLinks() (list []int) {
+	for _, g := range s.groups {
+		list = append(list, g.body...)
+	}
+	return list
 }
 
 // lawOf computes the known numbers of a constraint's law; see section 2.9 of MuJoCo's solver parameters.

@@ -16,7 +16,7 @@ import (
 // inertialFrames are the inertial frames of the bodies that move, about the centre of mass of the robot.
 type inertialFrames struct {
 	place
-	links  []int
+	side   side // their links
 	center algebra.Vector
 	bodies []int
 }
@@ -25,21 +25,25 @@ func (s *System) inertialFrames(v *view) (f inertialFrames) {
 	if s.trees() != 1 {
 		panic(errors.New("quantities about the centre of mass need a robot with one tree of joints"))
 	}
-	m := s.model
+	m, links := s.model, s.allLinks()
+	f.side.group = anyLink
 	var at []pose
 	for body := 1; body < m.Sizes.NBody; body++ {
-		link := s.linkOf(body)
-		if link == static {
-			continue
+		link := slices.Index(links, m.BodyWeldID[body])
+		if link < 0 {
+			continue // fixed to the world
 		}
-		f.bodies, f.links = append(f.bodies, body), append(f.links, link)
+		f.bodies, f.side.link = append(f.bodies, body), append(f.side.link, link)
 		at = append(at, s.poses[body].then(pose{algebra.Vectors(m.BodyIPos[body]), algebra.KnownQuaternion(m.BodyIQuat[body])}))
 	}
 	own, k := stackPoses(at), v.kinematics
-	on, _ := k.Links.places(f.links)
-	f.center = s.center(k, true)
-	f.position = on.position.Plus(on.turn.Of(own.position)).Minus(f.center.Each(f.spread)).Materialize()
-	f.turn = materializeRotation(turned(on.turn, own.rotation.Rotation().Snap()))
+	turn := algebra.Rotation{X: s.linksOf(f.side, func(g int) algebra.Vector { return k.Rotation[g].X }),
+		Y: s.linksOf(f.side, func(g int) algebra.Vector { return k.Rotation[g].Y }),
+		Z: s.linksOf(f.side, func(g int) algebra.Vector { return k.Rotation[g].Z })}
+	f.center = s.center(k, func(g int) algebra.Vector { return k.Position[g] })
+	position := s.linksOf(f.side, func(g int) algebra.Vector { return k.Position[g] }).Plus(turn.Of(own.position))
+	f.position = position.Minus(f.center.Each(f.spread)).Materialize()
+	f.turn = materializeRotation(turned(turn, own.rotation.Rotation().Snap()))
 	return f
 }
 
@@ -63,10 +67,16 @@ func (s *System) Inertias(state algebra.State) *Node {
 	m, f := s.model, s.inertialFrames(s.view(state))
 	moments := algebra.VectorsOf(f.bodies, func(b int) [3]float64 { return m.BodyInertia[b] })
 	mass := algebra.ColumnOf(f.bodies, func(b int) float64 { return m.BodyMass[b] })
-	sum := momentsAbout(f.position, mass, moments.Z, [2]algebra.Vector{f.turn.X, f.turn.Y},
-		[2]algebra.Num{moments.X.Minus(moments.Z), moments.Y.Minus(moments.Z)})
+	sum := diagonal(f.position.Dot(f.position).Times(mass))
+	for _, part := range []symmetric{dyad(f.turn.X, moments.X), dyad(f.turn.Y, moments.Y), dyad(f.turn.Z, moments.Z),
+		dyad(f.position, mass.Neg())} {
+		entries := part.entries()
+		for i, entry := range sum.entries() {
+			*entry = entry.Plus(*entries[i])
+		}
+	}
 	first := f.position.By(mass)
-	return flat(state, sum[0][0], sum[1][1], sum[2][2], sum[0][1], sum[0][2], sum[1][2], first.X, first.Y, first.Z, mass)
+	return flat(state, sum.XX, sum.YY, sum.ZZ, sum.XY, sum.XZ, sum.YZ, first.X, first.Y, first.Z, mass)
 }
 
 // Velocities returns MuJoCo's cvel of the bodies that move: angular velocity (rad/s), and the velocity that the
@@ -74,9 +84,10 @@ func (s *System) Inertias(state algebra.State) *Node {
 func (s *System) Velocities(state algebra.State) *Node {
 	v := s.view(state)
 	f := s.inertialFrames(v)
-	motion := v.velocity.take(f.links)
-	spin, at := motion.ang(), motion.at(f.center.Each(f.spread))
-	return flat(state, spin.X, spin.Y, spin.Z, at.X, at.Y, at.Z)
+	motion := spatial{s.linksOf(f.side, func(g int) algebra.Vector { return v.velocity[g].Ang }),
+		s.linksOf(f.side, func(g int) algebra.Vector { return v.velocity[g].Lin })}
+	at := motion.at(f.center.Each(f.spread))
+	return flat(state, motion.Ang.X, motion.Ang.Y, motion.Ang.Z, at.X, at.Y, at.Z)
 }
 
 // ActuatorForces returns MuJoCo's qfrc_actuator in a state under controls [nu, B], [nv, B].
@@ -107,18 +118,24 @@ func (s *System) ExternalForces(state algebra.State) *Node {
 		rate = rate.Minus(c.Reference)
 	}
 	for i := range cones {
-		cones[i] = cones[i].Minus(c.ConeReference[i])
+		if cones[i].Rows > 0 {
+			cones[i] = cones[i].Minus(c.ConeReference[i])
+		}
 	}
 	r := s.respond(c, rate, cones)
 	var sums [6]algebra.Num
 	for i := range sums {
 		sums[i] = algebra.Constant(n, 0)
 	}
-	for i, along := range s.contactForces(c, r.Force, r.Cone) {
+	for i, along := range s.contactForces(c, r.force, r.cone) {
 		set, contact := s.acting[i], c.Contacts[i]
-		force, torque := contact.total(along)
+		force := zeroVector(set.rows)
+		for axis := range along {
+			force = force.Plus(contact.Frame[axis].By(along[axis]))
+		}
+		force = force.Materialize()
 		arm := contact.Point.Minus(f.center.Each(func(x algebra.Num) algebra.Num { return spread(x, set.rows) }))
-		torque = torque.Plus(arm.Cross(force))
+		torque := arm.Cross(force)
 		for j, x := range []algebra.Num{torque.X, torque.Y, torque.Z, force.X, force.Y, force.Z} {
 			for side := range 2 {
 				signed := x

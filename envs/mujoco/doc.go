@@ -7,8 +7,7 @@
 // # How it computes
 //
 // Bodies that are welded together are one link. Links of the same structure, such as the four shanks of a
-// quadruped, form a group and are the rows of one algebra.Num. Spatial vectors are tensors of all their components,
-// and what does not recur over the tree is computed for all links at once. The chain of calls of a physics step is
+// quadruped, form a group and are the rows of one algebra.Num. The chain of calls of a physics step is
 //
 //	Step            state by groups, loop over physics steps
 //	  semiImplicit  Euler and implicitfast; or rungeKutta

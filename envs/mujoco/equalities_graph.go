@@ -55,7 +55,7 @@ func rateOf(list []share, motion []algebra.Num) algebra.Num {
 // push adds the force on a dof by one along the length.
 func (s share) push(dofs []algebra.Num, along algebra.Num) {
 	dof := &dofs[s.column]
-	*dof = dof.Plus(addRows(dof.Rows, along.Scale(s.by), []int{s.row}))
+	*dof = dof.Plus(sumRows(dof.Rows, along.Scale(s.by), []int{s.row}))
 }
 
 // equality keeps at 0 the change of a length from the reference pose less a polynomial of that of a second one,
@@ -106,7 +106,7 @@ func (s *System) prepareEqualities() {
 		case EqualFrames:
 			e.count, e.torque = 6, m.EqData[i][10]
 		}
-		if m.EqType[i] <= EqualFrames && !e.sides[0].moves() && !e.sides[1].moves() {
+		if m.EqType[i] <= EqualFrames && e.sides[0].group == static && e.sides[1].group == static {
 			continue // of bodies that cannot move
 		}
 		e.weight = [2]algebra.Num{algebra.Known(weight[0]), algebra.Known(weight[1])}
@@ -125,7 +125,8 @@ func (s *System) anchor(i, k, body int) side {
 		}
 	}
 	own := s.poses[body].then(pose{algebra.Vectors(at), algebra.KnownQuaternion(turn)})
-	return side{[]int{s.linkOf(body)}, own}
+	group, row := s.link(body)
+	return side{group, []int{row}, own}
 }
 
 // measure returns what an equality keeps at 0, its changes by the dofs, [count, nv, B], and of ties the accelerations
@@ -146,8 +147,15 @@ func (s *System) measure(k kinematics, of motions, e equality, q []algebra.Num) 
 		return []algebra.Num{violation}, InsertAxes(s.stack(g, batch, dofs), 0), nil
 	}
 	at, origin := s.relativePlaces(k, e.sides)
+	const none = -1
+	links := [2]int{none, none}
+	for i, side := range e.sides {
+		if side.group != static {
+			links[i] = slices.Index(s.allLinks(), s.groups[side.group].body[side.link[0]])
+		}
+	}
 	// The first row is the motion of the first body, the second is minus that of the second one.
-	masks := s.masks([]int{e.sides[0].links[0], static}, []int{static, e.sides[1].links[0]})
+	masks := s.masks([]int{links[0], none}, []int{none, links[1]})
 	twice := func(v algebra.Vector) algebra.Vector { return v.Take(0, 0) }
 	point := stackVectors([]algebra.Vector{at[0].position, at[1].position}).Each(func(x algebra.Num) algebra.Num {
 		return computed(g, batch, x)
@@ -158,7 +166,7 @@ func (s *System) measure(k kinematics, of motions, e equality, q []algebra.Num) 
 	}
 	var rows []*Node
 	add := func(turns bool, frame [3]algebra.Vector) {
-		for _, both := range s.jacobian(k, point, frame[:], turns, masks, from) {
+		for _, both := range s.jacobian(k, point, frame, turns, masks, from) {
 			rows = append(rows, Add(Slice(both, AxisRange(0, 1)), Slice(both, AxisRange(1, 2))))
 		}
 	}
@@ -172,10 +180,11 @@ func (s *System) measure(k kinematics, of motions, e equality, q []algebra.Num) 
 		if s.model.Opt.DisableFlags&DisableGravity == 0 {
 			lifting[i] = s.gravity(k, []float64{-1})
 		}
-		if side.moves() {
-			turning[i] = of.Velocity.take(side.links).ang()
-			turningFaster[i] = of.Acceleration.take(side.links).ang()
-			lifting[i] = s.pointAcceleration(k, of, side.links[0], side.pose.position)
+		if side.group != static {
+			link := []int{side.link[0]}
+			turning[i] = of.Velocity[side.group].Ang.Take(link...)
+			turningFaster[i] = of.Acceleration[side.group].Ang.Take(link...)
+			lifting[i] = s.pointAcceleration(k, of, side.group, side.link[0], side.pose.position)
 		}
 	}
 	apart := lifting[0].Minus(lifting[1]).Materialize()
@@ -183,9 +192,8 @@ func (s *System) measure(k kinematics, of motions, e equality, q []algebra.Num) 
 	if e.count > 3 {
 		var turn [2]algebra.Quaternion
 		for i, side := range e.sides {
-			if turn[i] = side.pose.rotation; side.moves() {
-				group, row := s.rowOf(side.links[0])
-				turn[i] = s.quaternion(q, group, row).Times(turn[i])
+			if turn[i] = side.pose.rotation; side.group != static {
+				turn[i] = s.quaternion(q, side.group, side.link[0]).Times(turn[i])
 			}
 		}
 		relative := turn[1].Inverse().Times(turn[0]).Materialize()

@@ -2,53 +2,46 @@ package mujoco
 
 import (
 	"math"
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/algebra"
 )
 
 // cone holds the parameters of stacked elliptic cones.
 type cone struct {
-	friction []algebra.Num // along the axes but the normal; 0 along those that a contact lacks
-	mu       algebra.Num   // the opening of the cone in the solver's scaled space
+	friction [2]algebra.Num // along both tangents
+	mu       algebra.Num    // the opening of the cone in the solver's scaled space
 	impRatio float64
 }
 
 // cone returns the cones with coefficients of friction.
-func (s *System) cone(friction []algebra.Num) cone {
+func (s *System) cone(friction [2]algebra.Num) cone {
 	impRatio := s.model.Opt.ImpRatio
-	return cone{friction, friction[0].Scale(1 / math.Sqrt(impRatio)), impRatio}
-}
-
-// square holds the entries of symmetric matrices over the axes of contacts.
-type square [][]algebra.Num
-
-func newSquare(axes, rows int) square {
-	k := make(square, axes)
-	for i := range k {
-		for range axes {
-			k[i] = append(k[i], algebra.Constant(rows, 0))
-		}
-	}
-	return k
+	mu := friction[0].Apply(func(f float64) float64 { return f / math.Sqrt(impRatio) }, func(f *Node) *Node {
+		return DivScalar(f, math.Sqrt(impRatio))
+	})
+	return cone{friction, mu, impRatio}
 }
 
 // response is what the solver needs of the constraints at violations' accelerations y: the forces, and how
 // they change.
 type response struct {
-	Force, Slope algebra.Num   // of the stacked rows: the slope is D where the force is not clipped
-	Cone         []algebra.Num // forces of elliptic cones
-	ConeSlope    square
+	force, slope algebra.Num            // of the stacked rows: slope is D where the force is not clipped
+	cone         [3]algebra.Num         // forces of elliptic cones
+	coneSlope    map[[2]int]algebra.Num // (a, b), a <= b
 }
 
 // respond computes the response of the constraints.
-func (s *System) respond(c constraints, y algebra.Num, cones []algebra.Num) (r response) {
+func (s *System) respond(c constraints, y algebra.Num, cones [3]algebra.Num) (r response) {
 	if y.Rows > 0 {
 		force := c.Stiffness.Times(y).Neg()
 		bounds := s.bounds()
-		r.Force = clip(force, bounds).Store()
-		r.Slope = within(force, bounds).Choose(c.Stiffness, c.Stiffness.Zero()).Store()
+		r.force = clip(force, bounds).Store()
+		r.slope = within(force, bounds).Choose(c.Stiffness, c.Stiffness.Zero()).Store()
 	}
-	if len(cones) == 0 {
+	if cones[0].Rows == 0 {
 		return r
 	}
 	cone, d := s.cone(c.ConeFriction), c.ConeStiffness
@@ -60,21 +53,19 @@ func (s *System) respond(c constraints, y algebra.Num, cones []algebra.Num) (r r
 	dm := d.Times(cone.middle())
 	gap := z.normal.Minus(cone.mu.Times(z.tangent))
 	pull := dm.Times(gap).Times(cone.mu)
-	scale, direction := []algebra.Num{cone.mu}, []algebra.Num{algebra.Constant(d.Rows, 1)}
-	for i, u := range z.u {
-		scale = append(scale, cone.friction[i])
-		direction = append(direction, u.Over(z.tangent).Materialize())
-	}
+	scale := [3]algebra.Num{cone.mu, cone.friction[0], cone.friction[1]}
+	direction := [3]algebra.Num{algebra.Constant(d.Rows, 1), z.u[0].Over(z.tangent).Materialize(),
+		z.u[1].Over(z.tangent).Materialize()}
 	ratio := cone.mu.Times(z.normal).Over(z.tangent).Materialize()
-	r.ConeSlope = newSquare(len(cones), d.Rows)
-	for a := range cones {
+	r.coneSlope = map[[2]int]algebra.Num{}
+	for a := range 3 {
 		da := d.Times(cone.share(a))
 		force := pull.Times(direction[a]).Times(scale[a])
 		if a == 0 {
 			force = pull.Neg()
 		}
-		r.Cone = append(r.Cone, choose(da.Times(cones[a]).Neg(), force))
-		for b := a; b < len(cones); b++ {
+		r.cone[a] = choose(da.Times(cones[a]).Neg(), force)
+		for b := a; b < 3; b++ {
 			var slope algebra.Num
 			bottom := none
 			switch {
@@ -91,8 +82,7 @@ func (s *System) respond(c constraints, y algebra.Num, cones []algebra.Num) (r r
 			if a == b {
 				bottom = da
 			}
-			r.ConeSlope[a][b] = choose(bottom, dm.Times(slope).Times(scale[a].Times(scale[b])))
-			r.ConeSlope[b][a] = r.ConeSlope[a][b]
+			r.coneSlope[[2]int{a, b}] = choose(bottom, dm.Times(slope).Times(scale[a].Times(scale[b])))
 		}
 	}
 	return r
@@ -102,17 +92,15 @@ func (s *System) respond(c constraints, y algebra.Num, cones []algebra.Num) (r r
 type zones struct {
 	top, bottom     algebra.Mask
 	normal, tangent algebra.Num
-	u               []algebra.Num
+	u               [2]algebra.Num
 }
 
-func (c cone) zones(y []algebra.Num) (z zones) {
+func (c cone) zones(y [3]algebra.Num) (z zones) {
 	z.normal = y[0].Times(c.mu).Materialize()
-	square := c.mu.Zero()
-	for i, slip := range y[1:] {
-		z.u = append(z.u, slip.Times(c.friction[i]).Materialize())
-		square = square.Plus(z.u[i].Square())
+	for i := range z.u {
+		z.u[i] = y[1+i].Times(c.friction[i]).Materialize()
 	}
-	z.tangent = square.Sqrt().Max(algebra.Constant(c.mu.Rows, 1e-15)).Materialize()
+	z.tangent = z.u[0].Square().Plus(z.u[1].Square()).Sqrt().Max(algebra.Constant(c.mu.Rows, 1e-15)).Materialize()
 	z.top = c.mu.Times(z.tangent).Less(z.normal)
 	z.bottom = c.mu.Times(z.normal).Plus(z.tangent).Below(0)
 	return z
@@ -120,8 +108,10 @@ func (c cone) zones(y []algebra.Num) (z zones) {
 
 // middle is the stiffness in the middle zone for a normal stiffness of 1.
 func (c cone) middle() algebra.Num {
-	square := c.mu.Square()
-	return algebra.Constant(square.Rows, 1).Over(square.Times(square.Add(1)))
+	return c.mu.Apply(func(mu float64) float64 { return 1 / (mu * mu * (1 + mu*mu)) }, func(mu *Node) *Node {
+		square := Square(mu)
+		return Inverse(Mul(square, AddScalar(square, 1)))
+	})
 }
 
 // share is the stiffness of an axis for a normal stiffness of 1.
@@ -132,144 +122,183 @@ func (c cone) share(axis int) algebra.Num {
 	return c.friction[axis-1].Over(c.friction[0]).Square().Scale(c.impRatio)
 }
 
-// stackedRows hands out the rows of a stack in order.
-type stackedRows struct {
-	of   algebra.Num
-	next int
-}
-
-func (r *stackedRows) take(n int) algebra.Num {
-	r.next += n
-	return r.of.Slice(r.next-n, n)
-}
-
 // push turns forces of the constraints into forces on the dofs by joints' constraints, and on the links by
 // contacts.
-func (s *System) push(c constraints, force algebra.Num, cones []algebra.Num) (dofs []algebra.Num, links spatial) {
-	dofs, links = s.noForce(), s.still(len(s.links))
-	forces := stackedRows{of: force}
+func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (dofs []algebra.Num, links []spatial) {
+	dofs, links = s.noForce(), make([]spatial, len(s.groups))
+	for i, g := range s.groups {
+		links[i] = noMotion(g.rows())
+	}
+	next := 0
+	take := func(n int) algebra.Num {
+		next += n
+		return force.Slice(next-n, n)
+	}
 	for i, r := range s.rows {
-		f := forces.take(r.weight.Rows)
+		f := take(r.weight.Rows)
 		for axis := range 1 + 2*int(number(r.turns)) {
 			dof := &dofs[r.column+axis]
 			*dof = dof.Plus(component(c.Axes[i], axis).Times(f))
 		}
 	}
 	for i, jacobian := range c.Equal {
-		s.pushAlong(jacobian, forces.take(s.equal[i].count), dofs)
+		s.pushAlong(jacobian, take(s.equal[i].count), dofs)
 	}
 	for i, along := range s.contactForces(c, force, cones) {
-		set, contact := s.acting[i], c.Contacts[i]
-		for axis, jacobian := range contact.Jacobian {
-			s.pushAlong(jacobian, along[axis], dofs)
-		}
+		set := s.acting[i]
+		n := set.rows
+		contact := c.Contacts[i]
 		if set.parts != nil {
+			for axis, jacobian := range contact.Jacobian[:set.dim] {
+				s.pushAlong(jacobian, along[axis], dofs)
+			}
 			continue
 		}
-		total := s.still(set.rows)
-		for axis, wrench := range contact.Wrenches {
-			total = total.plus(wrench.by(along[axis].Materialize()))
+		total := zeroVector(n)
+		for axis := range along {
+			total = total.Plus(contact.Frame[axis].By(along[axis].Materialize()))
 		}
-		links = links.plus(total.materialize().into(set.linksOf(set.moving), links.rows))
+		total = total.Materialize()
+		for at, side := range set.sides {
+			if side.group == static {
+				continue
+			}
+			wrench := forceAt(total, contact.Point)
+			if at == 0 {
+				wrench = wrench.each(algebra.Num.Neg)
+			}
+			s.toLinks(side, wrench.materialize(), set.points, links)
+		}
 	}
 	return dofs, links
 }
 
-// jointRows is the number of stacked rows before those of the equalities.
-func (s *System) jointRows() (n int) {
+// contactForces returns the forces of the contacts of each set along their normals and tangents.
+func (s *System) contactForces(c constraints, force algebra.Num, cones [3]algebra.Num) (all [][3]algebra.Num) {
+	next, cone := s.equalities(), 0
 	for _, r := range s.rows {
-		n += r.weight.Rows
+		next += r.weight.Rows
 	}
-	return n
-}
-
-// contactForces returns the forces of the contacts of each set along their axes.
-func (s *System) contactForces(c constraints, force algebra.Num, cones []algebra.Num) (all [][]algebra.Num) {
-	forces, cone := stackedRows{force, s.jointRows() + s.equalities()}, 0
+	take := func(n int) algebra.Num {
+		next += n
+		return force.Slice(next-n, n)
+	}
 	for i, set := range s.acting {
 		n := set.rows
-		var along []algebra.Num
-		switch {
-		case s.elliptic(set):
-			for _, force := range cones[:set.dim] {
-				along = append(along, force.Slice(cone, n))
+		var along [3]algebra.Num
+		switch s.edges(set) {
+		case 1:
+			along = [3]algebra.Num{take(n), algebra.Constant(n, 0), algebra.Constant(n, 0)}
+		case 4:
+			along[0] = algebra.Constant(n, 0)
+			for t, friction := range c.Contacts[i].Friction {
+				plus, minus := take(n), take(n)
+				along[0] = along[0].Plus(plus.Plus(minus))
+				along[1+t] = plus.Minus(minus).Times(friction)
+			}
+		default:
+			for axis := range along {
+				along[axis] = cones[axis].Slice(cone, n)
 			}
 			cone += n
-		case set.dim == 1:
-			along = append(along, forces.take(n))
-		default:
-			along = append(along, algebra.Constant(n, 0))
-			for _, friction := range c.Contacts[i].Friction[:set.dim-1] {
-				plus, minus := forces.take(n), forces.take(n)
-				along[0] = along[0].Plus(plus.Plus(minus))
-				along = append(along, plus.Minus(minus).Times(friction))
-			}
 		}
 		all = append(all, along)
 	}
 	return all
 }
 
-// slopesOf returns the slopes of the forces of the contacts of each set, as matrices over their axes.
-func (s *System) slopesOf(c constraints, r response) (all []square) {
-	slopes, cone := stackedRows{r.Slope, s.jointRows() + s.equalities()}, 0
-	for i, set := range s.acting {
-		n := set.rows
-		k := newSquare(set.dim, n)
-		switch {
-		case s.elliptic(set):
-			for a := range k {
-				for b := range k {
-					k[a][b] = r.ConeSlope[a][b].Slice(cone, n)
-				}
-			}
-			cone += n
-		case set.dim == 1:
-			k[0][0] = slopes.take(n)
-		default:
-			for t, friction := range c.Contacts[i].Friction[:set.dim-1] {
-				plus, minus := slopes.take(n), slopes.take(n)
-				sum, cross := plus.Plus(minus), plus.Minus(minus).Times(friction).Materialize()
-				k[0][0] = k[0][0].Plus(sum)
-				k[t+1][t+1] = sum.Times(friction.Square()).Materialize()
-				k[0][t+1], k[t+1][0] = cross, cross
-			}
-		}
-		all = append(all, k)
-	}
-	return all
+// toLinks adds spatial vectors of a side's contacts to those of the links.
+func (s *System) toLinks(side side, of spatial, points int, links []spatial) {
+	n := s.groups[side.group].rows()
+	links[side.group] = links[side.group].plus(of.each(func(x algebra.Num) algebra.Num {
+		return sumRows(n, x, slices.Repeat(side.link, points))
+	}))
 }
 
 // springs are the slopes of forces as stiffnesses of links that touch what cannot move, and as blocks of
-// joints, given those of the contacts. Contacts between links and equalities are not among them.
-func (s *System) springs(c constraints, r response, contacts []square) (links stiffness, joints blocks) {
-	joints, links = blocks{}, stiffness{rows: len(s.links), space: s.space}
-	slopes := stackedRows{of: r.Slope}
-	for i, row := range s.rows {
-		slope := slopes.take(row.weight.Rows)
-		for a := range 1 + 2*int(number(row.turns)) {
-			for b := a; b < 1+2*int(number(row.turns)); b++ {
-				by := slope // the axis of a single dof is +-1
-				if row.turns {
-					by = slope.Times(component(c.Axes[i], a)).Times(component(c.Axes[i], b))
-				}
-				joints.add(row.column+a, row.column+b, by)
-			}
-		}
+// joints. Those of contacts between links are matrices in the axes of the contacts, by their sets. Equalities
+// are not among them.
+func (s *System) springs(c constraints, r response) (links []stiffness, blocks map[[2]int]algebra.Num,
+	between map[int]symmetric) {
+	between = map[int]symmetric{}
+	links, blocks = make([]stiffness, len(s.groups)), map[[2]int]algebra.Num{}
+	for i, g := range s.groups {
+		links[i] = links[i].each(func(algebra.Num) algebra.Num { return algebra.Constant(g.rows(), 0) })
 	}
-	for i, set := range s.acting {
-		if set.parts != nil {
+	add := func(a, b int, x algebra.Num) {
+		blocks[[2]int{a, b}] = sumOr(blocks, [2]int{a, b}, x)
+	}
+	next := 0
+	take := func(n int) algebra.Num {
+		next += n
+		return r.slope.Slice(next-n, n)
+	}
+	for i, row := range s.rows {
+		slope := take(row.weight.Rows)
+		if !row.turns { // the axis is +-1
+			add(row.column, row.column, slope)
 			continue
 		}
-		k := stiffness{rows: set.rows, space: s.space}
-		for a, wrench := range c.Contacts[i].Wrenches {
-			force := s.still(set.rows) // of a unit motion along the axis
-			for b, other := range c.Contacts[i].Wrenches {
-				force = force.plus(other.by(contacts[i][a][b]))
+		for a := range 3 {
+			for b := a; b < 3; b++ {
+				add(row.column+a, row.column+b, slope.Times(component(c.Axes[i], a)).Times(component(c.Axes[i], b)))
 			}
-			k = k.plusDyad(wrench, force.materialize())
 		}
-		links = links.plus(k.materialize().into(set.linksOf(set.moving), links.rows))
 	}
-	return links, joints
+	next += s.equalities()
+	cone := 0
+	for i, set := range s.acting {
+		n := set.rows
+		zero := algebra.Constant(n, 0)
+		k := symmetric{zero, zero, zero, zero, zero, zero} // in the axes of the contact
+		switch s.edges(set) {
+		case 1:
+			k.XX = take(n)
+		case 4:
+			for t, friction := range c.Contacts[i].Friction {
+				plus, minus := take(n), take(n)
+				sum := plus.Plus(minus)
+				k.XX = k.XX.Plus(sum)
+				*[]*algebra.Num{&k.YY, &k.ZZ}[t] = sum.Times(friction.Square()).Materialize()
+				*[]*algebra.Num{&k.XY, &k.XZ}[t] = plus.Minus(minus).Times(friction).Materialize()
+			}
+		default:
+			for at, entry := range k.entries() {
+				*entry = r.coneSlope[conePairs[at]].Slice(cone, n)
+			}
+			cone += n
+		}
+		if set.parts != nil {
+			between[i] = k
+			continue
+		}
+		moving := 1
+		if set.sides[1].group == static {
+			moving = 0
+		}
+		side := set.sides[moving]
+		world := stiffnessAt(k.turned(c.Contacts[i].Frame), c.Contacts[i].Point).materialize()
+		group := s.groups[side.group].rows()
+		links[side.group] = links[side.group].plus(world.each(func(x algebra.Num) algebra.Num {
+			return sumRows(group, x, slices.Repeat(side.link, set.points))
+		}))
+	}
+	return links, blocks, between
+}
+
+// conePairs are the entries of the symmetric slopes of cones.
+var conePairs = [6][2]int{{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}}
+
+// turned returns a matrix, given in the axes of a frame, in the axes of the world.
+func (s symmetric) turned(frame [3]algebra.Vector) symmetric {
+	mix := func(a, b, c algebra.Num) algebra.Vector {
+		return frame[0].By(a).Plus(frame[1].By(b)).Plus(frame[2].By(c)).Materialize()
+	}
+	x, y, z := mix(s.XX, s.XY, s.XZ), mix(s.XY, s.YY, s.YZ), mix(s.XZ, s.YZ, s.ZZ)
+	entry := func(i, j int) algebra.Num {
+		return component(x, i).Times(component(frame[0], j)).
+			Plus(component(y, i).Times(component(frame[1], j))).
+			Plus(component(z, i).Times(component(frame[2], j))).Materialize()
+	}
+	return symmetric{entry(0, 0), entry(1, 1), entry(2, 2), entry(0, 1), entry(0, 2), entry(1, 2)}
 }

@@ -118,8 +118,12 @@ func TestGoldenContacts(t *testing.T) {
 			batch := in[0].Shape().Dimensions[1]
 			for _, set := range s.contacts {
 				c := s.collide(k, set)
-				_, origin := k.Links.places(set.linksOf(min(set.moving, 1)))
-				at := c.Point.Plus(origin)
+				moving := set.sides[1]
+				if moving.group == static {
+					moving = set.sides[0]
+				}
+				moving.link = slices.Repeat(moving.link, set.points)
+				at := c.Point.Plus(s.placed(k, moving, 4))
 				numbers := []algebra.Num{c.Distance, at.X, at.Y, at.Z}
 				for _, axis := range c.Frame {
 					numbers = append(numbers, axis.X, axis.Y, axis.Z)

@@ -2,20 +2,9 @@ package mujoco
 
 import (
 	"math"
-	"slices"
-
-	"gonum.org/v1/gonum/mat"
 
 	"example.com/qdnb/envs/algebra"
 )
-
-// bulk holds masses and inertias of links.
-type bulk struct {
-	mass      algebra.Num
-	center    algebra.Vector   // centre of mass in the link's frame
-	principal algebra.Rotation // axes of inertia in the link's frame, by columns
-	moments   algebra.Vector   // kg m^2
-}
 
 // weigh sets the masses and inertias of a group's links: those of all bodies of a link together.
 func (s *System) weigh(g *group) {
@@ -31,7 +20,7 @@ func (s *System) weigh(g *group) {
 		}
 		about := map[int][3]float64{}
 		for _, b := range parts {
-			about[b] = host(s.inertial(b).position)
+			about[b] = host(s.poses[b].then(pose{algebra.Vectors(m.BodyIPos[b]), algebra.KnownQuaternion(m.BodyIQuat[b])}).position)
 			mass[row] += m.BodyMass[b]
 			for i := range 3 {
 				center[row][i] += m.BodyMass[b] * about[b][i]
@@ -42,7 +31,7 @@ func (s *System) weigh(g *group) {
 		}
 		var tensor, columns [3][3]float64
 		for _, b := range parts {
-			turn := s.inertial(b).rotation.Rotation().Snap()
+			turn := s.poses[b].rotation.Times(algebra.KnownQuaternion(m.BodyIQuat[b])).Rotation().Snap()
 			columns = [3][3]float64{host(turn.X), host(turn.Y), host(turn.Z)}
 			var d [3]float64
 			for i := range 3 {
@@ -98,14 +87,28 @@ func oddFirst(moments [3]float64, axes [3][3]float64) ([3]float64, [3][3]float64
 	return [3]float64{moments[odd], moments[a], moments[b]}, [3][3]float64{axes[odd], axes[a], axes[b]}
 }
 
-// eigen returns the eigenvalues and eigenvectors of a symmetric matrix.
+// eigen returns the eigenvalues and eigenvectors of a symmetric matrix by Jacobi's method.
 func eigen(a [3][3]float64) (values [3]float64, vectors [3][3]float64) {
-	var found mat.EigenSym
-	found.Factorize(mat.NewSymDense(3, slices.Concat(a[0][:], a[1][:], a[2][:])), true)
-	var columns mat.Dense
-	found.VectorsTo(&columns)
-	for k := range vectors {
-		vectors[k] = [3]float64(mat.Col(nil, k, &columns))
+	vectors = [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}
+	for range 30 {
+		for p := range 2 {
+			for q := p + 1; q < 3; q++ {
+				if math.Abs(a[p][q]) < 1e-18*(a[p][p]+a[q][q]) {
+					continue
+				}
+				theta := math.Atan2(2*a[p][q], a[q][q]-a[p][p]) / 2
+				sin, cos := math.Sincos(theta)
+				for k := range 3 {
+					a[k][p], a[k][q] = cos*a[k][p]-sin*a[k][q], sin*a[k][p]+cos*a[k][q]
+				}
+				for k := range 3 {
+					a[p][k], a[q][k] = cos*a[p][k]-sin*a[q][k], sin*a[p][k]+cos*a[q][k]
+				}
+				for k := range 3 {
+					vectors[p][k], vectors[q][k] = cos*vectors[p][k]-sin*vectors[q][k], sin*vectors[p][k]+cos*vectors[q][k]
+				}
+			}
+		}
 	}
-	return [3]float64(found.Values(nil)), vectors
+	return [3]float64{a[0][0], a[1][1], a[2][2]}, vectors
 }

@@ -1,13 +1,6 @@
 package mujoco
 
-import (
-	"slices"
-
-	. "github.com/gomlx/gomlx/core/graph"
-
-	"example.com/qdnb/envs/algebra"
-	"example.com/qdnb/xla"
-)
+import "example.com/qdnb/envs/algebra"
 
 // kinematics holds where the links are and how their dofs move them. Positions are relative to the
 // origin of their tree, the position of its root, which keeps float32 accurate far from the world's
@@ -19,65 +12,16 @@ type kinematics struct {
 	Origin   []algebra.Vector   // of the tree of each group's links, in the world
 	Position []algebra.Vector   // of the links of each group
 	Rotation []algebra.Rotation // of the links of each group
-	Axis     []axis             // of each dof
-	Inertia  stiffness          // of all links
+	Axis     []spatial          // of each dof
+	Inertia  []inertia          // of the links of each group
 	Under    conditions
-	Links    links
-	Of       *Node // a position, which has the graph and the number of copies; nil on the host
+	Links    [5]algebra.Vector // those of placed, of the links of all groups; without rows unless they are needed
 }
 
-// links holds where the links of all groups are: the axes of their rotations, their positions, and the origins of
-// their trees. Numbers that are computed are in one tensor, so that they are selected at once.
-type links struct {
-	Stack *Node // [numbers, links * B]
-	known [15]algebra.Num
-	rows  int
-}
-
-func (s *System) placeLinks(k kinematics) (l links) {
-	g, batch := k.size()
-	var parts []*Node
-	l.rows = len(s.links)
-	for i := range l.known {
-		var all []algebra.Num
-		for group, turn := range k.Rotation {
-			vector := [5]algebra.Vector{turn.X, turn.Y, turn.Z, k.Position[group], k.Origin[group]}[i/3]
-			all = append(all, component(vector, i%3))
-		}
-		if slices.ContainsFunc(all, func(x algebra.Num) bool { return x.Node != nil }) {
-			for _, x := range all {
-				parts = append(parts, x.Spread(g, batch))
-			}
-		} else {
-			l.known[i] = algebra.Concat(all...)
-		}
-	}
-	l.Stack = Reshape(xla.Join(parts), -1, len(s.links)*batch)
-	return l
-}
-
-// places returns where some links are, and the origins of their trees.
-func (l links) places(of []int) (at place, origin algebra.Vector) {
-	taken, next := takeRows(l.Stack, l.rows, of), 0
-	var numbers [15]algebra.Num
-	for i, known := range l.known {
-		if numbers[i] = known; known.Rows > 0 {
-			numbers[i] = known.Take(of...)
-			continue
-		}
-		numbers[i] = algebra.Num{Rows: len(of), Node: Reshape(Slice(taken, AxisElem(next)), -1)}
-		next++
-	}
-	vector := func(i int) algebra.Vector { return vectorOf(func(i int) algebra.Num { return numbers[i] }, i) }
-	return place{vector(9), algebra.Rotation{X: vector(0), Y: vector(3), Z: vector(6)}}, vector(12)
-}
-
-// size returns the graph and the number of copies; nil on the host.
-func (k kinematics) size() (*Graph, int) {
-	if k.Of == nil {
-		return nil, 1
-	}
-	return k.Of.Graph(), k.Of.Shape().Size()
+// placed returns the axes of rotation, positions and origins of a group's links.
+func (k kinematics) placed(group int) [5]algebra.Vector {
+	turn := k.Rotation[group]
+	return [5]algebra.Vector{turn.X, turn.Y, turn.Z, k.Position[group], k.Origin[group]}
 }
 
 // gravity is the acceleration of gravity times a known number of each row.
@@ -92,13 +36,10 @@ func (s *System) gravity(k kinematics, times []float64) algebra.Vector {
 
 // kinematics places the links under conditions, given the positions of the joints by [System.places].
 func (s *System) kinematics(q []algebra.Num, under conditions) kinematics {
-	k := kinematics{Axis: make([]axis, len(s.dofs)), Under: under}
-	if at := slices.IndexFunc(q, func(x algebra.Num) bool { return x.Node != nil }); at >= 0 {
-		k.Of = q[at].Take(0).Node
-	}
+	k := kinematics{Axis: make([]spatial, len(s.dofs)), Under: under}
 	sines, cosines := s.hinges(q)
 	hinge := 0
-	for _, g := range s.groups {
+	for at, g := range s.groups {
 		n := g.rows()
 		position, turn := g.position, g.rotation
 		if g.parent >= 0 {
@@ -144,48 +85,50 @@ func (s *System) kinematics(q []algebra.Num, under conditions) kinematics {
 			k.Origin = append(k.Origin, k.Origin[g.parent].Take(g.parentRow...))
 		}
 		for i, j := range g.joints {
-			graph, batch := k.size()
 			anchor := position.Plus(levers[i]).Materialize()
-			dofs, none := k.Axis[j.column:], zeroVector(n)
-			about := func(axis algebra.Vector) axis {
-				return s.space.axis(graph, batch, axis, anchor.Cross(axis).Materialize())
-			}
+			dofs := k.Axis[j.column:]
 			switch j.kind {
 			case Slide:
-				dofs[0] = s.space.axis(graph, batch, none, axes[i])
+				dofs[0] = spatial{zeroVector(n), axes[i]}
 			case Hinge:
-				dofs[0] = about(axes[i])
+				dofs[0] = spatial{axes[i], anchor.Cross(axes[i]).Materialize()}
 			case Free:
 				for axis := range 3 {
-					dofs[axis] = s.space.axis(graph, batch, none, unit(n, axis))
+					dofs[axis] = spatial{zeroVector(n), unit(n, axis)}
 				}
 				dofs = dofs[3:]
 				fallthrough
 			case Ball:
 				for axis := range 3 {
-					dofs[axis] = about(unit(n, axis))
+					dofs[axis] = spatial{unit(n, axis), anchor.Cross(unit(n, axis))}
 				}
 			}
 		}
 		k.Position, k.Rotation = append(k.Position, position), append(k.Rotation, turn)
-	}
-	if k.Of != nil {
-		k.Links = s.placeLinks(k)
-		k.Inertia = s.inertia(k)
+		k.Inertia = append(k.Inertia, under.of(s.groups, at).inertia(position, turn))
 	}
 	return k
 }
 
-// inertia returns the inertias of all links.
-func (s *System) inertia(k kinematics) stiffness {
-	at, _ := k.Links.places(s.every)
-	all := s.masses(k.Under)
-	r := at.position.Plus(at.turn.Of(all.center)).Materialize()
-	odd, one, other := all.moments.X, all.moments.Y, all.moments.Z
-	moment := momentsAbout(r, all.mass, other, [2]algebra.Vector{at.turn.Of(all.principal.X), at.turn.Of(all.principal.Y)},
-		[2]algebra.Num{odd.Minus(other), one.Minus(other)})
-	g, batch := k.size()
-	return s.space.inertia(g, batch, moment, r.By(all.mass), all.mass)
+// inertia returns the inertias of links.
+func (g *group) inertia(position algebra.Vector, turn algebra.Rotation) inertia {
+	r := position.Plus(turn.Of(g.center)).Materialize()
+	odd, one, other := g.moments.X, g.moments.Y, g.moments.Z
+	moment := diagonal(other.Plus(r.Dot(r).Times(g.mass)))
+	for _, part := range []symmetric{
+		dyad(turn.Of(g.principal.X), odd.Minus(other)),
+		dyad(turn.Of(g.principal.Y), one.Minus(other)),
+		dyad(r, g.mass.Neg()),
+	} {
+		entries := part.entries()
+		for i, entry := range moment.entries() {
+			*entry = entry.Plus(*entries[i])
+		}
+	}
+	for _, entry := range moment.entries() {
+		*entry = entry.Materialize()
+	}
+	return inertia{moment, r.By(g.mass).Materialize(), g.mass}
 }
 
 // rest returns the positions of slides and hinges in the model's reference pose.

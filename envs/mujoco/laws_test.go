@@ -47,9 +47,8 @@ func TestPendulumKeepsItsEnergy(t *testing.T) {
 			k := s.kinematics(q, conditions{})
 			v = s.toWorld(k, v)
 			kinetic := s.dots(v, s.multiply(k, v, s.forward(k, v))).Scale(0.5)
-			for i, g := range s.groups {
-				height := k.Origin[i].Z.Plus(k.Position[i].Z).Plus(k.Rotation[i].Of(g.center).Z)
-				kinetic = kinetic.Plus(height.Times(g.mass).Scale(9.81))
+			for i, g := range s.groups { // First is relative to the origin
+				kinetic = kinetic.Plus(k.Inertia[i].First.Z.Plus(k.Origin[i].Z.Times(g.mass)).Scale(9.81))
 			}
 			return []*graph.Node{graph.Reshape(kinetic.Node, 1, 1)}
 		}, batchLast([][]float64{q}), batchLast([][]float64{v}))

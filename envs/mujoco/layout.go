@@ -3,7 +3,6 @@ package mujoco
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -19,14 +18,17 @@ type group struct {
 	body      []int // of each row: the body with the joints
 	parent    int   // index of the parents' group, -1 for the world
 	parentRow []int // the row of each link's parent
-	first     int   // index of the first link in [System.links]
+	depth     int
 
 	position algebra.Vector     // of the bodies in their parents' frames, before the joints
 	rotation algebra.Rotation   // of the bodies in their parents' frames
 	turn     algebra.Quaternion // likewise
 	joints   []joint
 
-	bulk
+	mass      algebra.Num
+	center    algebra.Vector   // centre of mass in the link's frame
+	principal algebra.Rotation // axes of inertia in the link's frame, by columns
+	moments   algebra.Vector   // kg m^2
 }
 
 // joint is a joint of each link of a group.
@@ -105,37 +107,19 @@ func (s *System) layOut() {
 			for n < len(list) && list[n].structure == list[0].structure {
 				n++
 			}
-			g := group{parent: parent, first: len(s.links)}
+			g := group{parent: parent}
+			if parent >= 0 {
+				g.depth = s.groups[parent].depth + 1
+			}
 			for _, c := range list[:n] {
 				g.body, g.parentRow = append(g.body, c.body), append(g.parentRow, c.parentRow)
 			}
 			list = list[n:]
-			s.links = append(s.links, g.body...)
 			s.groups = append(s.groups, s.prepare(g))
 			add(len(s.groups)-1, g.body)
 		}
 	}
 	add(-1, []int{0})
-	for link := range s.links {
-		s.every = append(s.every, link)
-	}
-}
-
-// findSpace finds the components of spatial vectors that matter: those in which the dofs move the links in a pose
-// without symmetries, and those of gravity.
-func (s *System) findSpace() {
-	draw := rand.New(rand.NewPCG(1, 1))
-	var pose []algebra.Num
-	for _, e := range s.places {
-		pose = append(pose, algebra.ColumnOf(e.index, func(int) float64 { return draw.NormFloat64() }))
-	}
-	axes := s.kinematics(pose, conditions{}).Axis
-	for i := range 6 {
-		moves := slices.ContainsFunc(axes, func(a axis) bool { return a.component(i).Any() })
-		if moves || i >= 3 && s.model.Opt.Gravity[i-3] != 0 {
-			s.space = append(s.space, i)
-		}
-	}
 }
 
 // prepare sets the known numbers of a group.
@@ -177,27 +161,6 @@ func (s *System) prepare(g group) *group {
 	}
 	s.weigh(&g)
 	return &g
-}
-
-// linkOf returns the link of a body as an index into [System.links], or static.
-func (s *System) linkOf(body int) int { return slices.Index(s.links, s.model.BodyWeldID[body]) }
-
-// rowOf returns the group and the row of a link.
-func (s *System) rowOf(link int) (group, row int) {
-	for s.groups[group].first+s.groups[group].rows() <= link {
-		group++
-	}
-	return group, link - s.groups[group].first
-}
-
-// trees is the number of trees of links.
-func (s *System) trees() (n int) {
-	for _, g := range s.groups {
-		if g.parent < 0 {
-			n += g.rows()
-		}
-	}
-	return n
 }
 
 // then returns the pose of b, which is given in the frame of a, in the frame of a's parent.

@@ -12,9 +12,9 @@ type search struct {
 	// Of the stacked rows, [R, B]: the force at 0 before it is clipped, its change by the step, the change of
 	// the violation, and the curvature where the force is not clipped.
 	Force, ForceStep, Step, Bend *Node
-	Cones, ConeSteps             []algebra.Num
+	Cones, ConeSteps             [3]algebra.Num
 	ConeStiffness                algebra.Num
-	Friction                     []algebra.Num // of the cones
+	Friction                     [2]algebra.Num // of the cones
 
 	Slope, Curvature algebra.Num // of the parabola at 0
 	Descent          algebra.Num // minus the slope of the cost at 0
@@ -64,31 +64,26 @@ func (s *System) slope(l search) (first, second algebra.Num) {
 		first = first.Minus(sum(Mul(clipped, l.Step)))
 		second = second.Plus(sum(Where(inside, l.Bend, ZerosLike(l.Bend))))
 	}
-	if len(l.Cones) > 0 {
+	if n := l.Cones[0].Rows; n > 0 {
 		cone, d := s.cone(l.Friction), l.ConeStiffness
-		none := d.Zero()
-		var y []algebra.Num
-		for i := range l.Cones {
-			y = append(y, moved(l.Cones[i], l.Length, l.ConeSteps[i]))
+		var y [3]algebra.Num
+		for i := range y {
+			y[i] = moved(l.Cones[i], l.Length, l.ConeSteps[i])
 		}
 		z := cone.zones(y)
-		slip, square := none, none // of the tangent
-		for i, u := range z.u {
-			v := cone.friction[i].Times(l.ConeSteps[1+i])
-			slip, square = slip.Plus(u.Times(v)), square.Plus(v.Square())
-		}
-		slip = slip.Over(z.tangent).Materialize()
-		bend := square.Minus(slip.Square()).Over(z.tangent).Materialize()
+		v := [2]algebra.Num{cone.friction[0].Times(l.ConeSteps[1]), cone.friction[1].Times(l.ConeSteps[2])}
+		slip := z.u[0].Times(v[0]).Plus(z.u[1].Times(v[1])).Over(z.tangent).Materialize() // of the tangent
+		bend := v[0].Square().Plus(v[1].Square()).Minus(slip.Square()).Over(z.tangent).Materialize()
 		gap := z.normal.Minus(cone.mu.Times(z.tangent)).Materialize()
 		rate := cone.mu.Times(l.ConeSteps[0].Minus(slip)).Materialize()
 		dm := d.Times(cone.middle())
-		bottom, bottomCurve := none, none
+		bottom, bottomCurve := algebra.Constant(n, 0), algebra.Constant(n, 0)
 		for i := range y {
 			k := d.Times(cone.share(i)).Times(l.ConeSteps[i])
 			bottom, bottomCurve = bottom.Plus(k.Times(y[i])), bottomCurve.Plus(k.Times(l.ConeSteps[i]))
 		}
 		pick := func(bottom, middle algebra.Num) algebra.Num {
-			return z.top.Choose(none, z.bottom.Choose(bottom, middle)).Materialize().Sum()
+			return z.top.Choose(algebra.Constant(n, 0), z.bottom.Choose(bottom, middle)).Materialize().Sum()
 		}
 		first = first.Plus(pick(bottom, dm.Times(gap).Times(rate)))
 		second = second.Plus(pick(bottomCurve, dm.Times(rate.Square().Minus(gap.Times(cone.mu).Times(bend)))))
@@ -111,10 +106,10 @@ func (s *System) zonesCrossed(l search) algebra.Num {
 		}
 		crossed = crossed.Plus(count.Sum())
 	}
-	if len(l.Cones) > 0 {
-		var end []algebra.Num
-		for i, y := range l.Cones {
-			end = append(end, y.Plus(l.ConeSteps[i]))
+	if l.Cones[0].Rows > 0 {
+		var end [3]algebra.Num
+		for i := range end {
+			end[i] = l.Cones[i].Plus(l.ConeSteps[i])
 		}
 		cone := s.cone(l.Friction)
 		a, b := cone.zones(l.Cones), cone.zones(end)

@@ -18,12 +18,13 @@ import (
 func (s *System) deepest(k kinematics, set *contactSet, p parameters) (c contact, _ parameters, violation, d algebra.Num) {
 	var distance []algebra.Num
 	var point, normal, origin []algebra.Vector
+	k = s.withLinks(k)
 	for _, part := range set.parts {
 		found := s.collide(k, part)
 		distance, point = append(distance, found.Distance), append(point, found.Point)
 		normal = append(normal, found.Frame[0])
 		if s.trees() > 1 {
-			_, at := k.Links.places(part.sides[1].links)
+			at := s.placed(k, part.sides[1], 4)
 			for range part.points {
 				origin = append(origin, at)
 			}
@@ -41,12 +42,9 @@ func (s *System) deepest(k kinematics, set *contactSet, p parameters) (c contact
 	if set.rows < violation.Rows {
 		rows := lowest(violation.Matrix(), set.rows)
 		c.Rows = rows
-		gathered := []*algebra.Num{&violation, &d, &c.Point.X, &c.Point.Y, &c.Point.Z, &along.X, &along.Y, &along.Z,
-			&from.X, &from.Y, &from.Z, &p.law.stiffness, &p.law.damping, &p.tangent.damping, &p.weight}
-		for i := range set.dim - 1 {
-			gathered = append(gathered, &p.friction[i])
-		}
-		for _, x := range gathered {
+		for _, x := range []*algebra.Num{&violation, &d, &c.Point.X, &c.Point.Y, &c.Point.Z, &along.X, &along.Y, &along.Z,
+			&from.X, &from.Y, &from.Z, &p.friction[0], &p.friction[1], &p.law.stiffness, &p.law.damping,
+			&p.tangent.damping, &p.weight} {
 			if x.Rows > 0 {
 				*x = pick(*x, rows)
 			}
@@ -58,10 +56,7 @@ func (s *System) deepest(k kinematics, set *contactSet, p parameters) (c contact
 	}
 	one, other := touch{normal: along}.frame()
 	c.Frame, c.Friction = [3]algebra.Vector{along, one, other}, p.friction
-	c.Jacobian = s.jacobian(k, c.Point, c.Frame[:min(set.dim, 3)], false, mask, from)
-	if set.dim > 3 {
-		c.Jacobian = append(c.Jacobian, s.jacobian(k, c.Point, c.Frame[:set.dim-3], true, mask, from)...)
-	}
+	c.Jacobian = s.jacobian(k, c.Point, c.Frame, false, mask, from)
 	return c, p, violation, d
 }
 
@@ -131,8 +126,9 @@ func pick(x algebra.Num, rows *Node) algebra.Num {
 const bitsPerWord = 24
 
 // masks says which dofs move a link, and which move the one to which it is compared, as bits of numbers. The
-// links are indices into [System.links], or static.
+// links are indices into [System.allLinks], or -1.
 func (s *System) masks(links, others []int) (words []algebra.Num) {
+	all := s.allLinks()
 	for _, list := range [][]int{links, others} {
 		for from := 0; from < s.model.Sizes.NV; from += bitsPerWord {
 			words = append(words, algebra.ColumnOf(list, func(link int) float64 {
@@ -140,7 +136,7 @@ func (s *System) masks(links, others []int) (words []algebra.Num) {
 				for _, dof := range s.dofs {
 					for row := range dof.index {
 						body := s.groups[dof.group].body[row]
-						if link >= 0 && at >= from && at < from+bitsPerWord && s.model.above(body, s.links[link]) {
+						if link >= 0 && at >= from && at < from+bitsPerWord && s.model.above(body, all[link]) {
 							bits |= 1 << (at - from)
 						}
 						at++
@@ -163,8 +159,8 @@ func (m *Model) above(body, other int) bool {
 
 // jacobian returns the changes, by each dof, of the motions of points along the axes of a frame, or of rotations
 // about them, [n, nv, B] each: of the links of masks less the others.
-func (s *System) jacobian(k kinematics, at algebra.Vector, frame []algebra.Vector, turns bool, masks []algebra.Num,
-	from algebra.Vector) (out []*Node) {
+func (s *System) jacobian(k kinematics, at algebra.Vector, frame [3]algebra.Vector, turns bool, masks []algebra.Num,
+	from algebra.Vector) (out [3]*Node) {
 	count := at.X.Rows
 	g, batch := at.X.Graph(), at.X.Node.Shape().Size()/count
 	dims := []int{count, s.model.Sizes.NV, batch}
@@ -195,8 +191,8 @@ func (s *System) jacobian(k kinematics, at algebra.Vector, frame []algebra.Vecto
 		start, origin := of(from), by(func(column int) algebra.Vector { return k.Origin[s.dofs[column].group] })
 		point = each(func(i int) *Node { return xla.Store(Add(point[i], Sub(start[i], origin[i]))) })
 	}
-	linear := by(func(column int) algebra.Vector { return k.Axis[column].lin() })
-	angular := by(func(column int) algebra.Vector { return k.Axis[column].ang() })
+	linear := by(func(column int) algebra.Vector { return k.Axis[column].Lin })
+	angular := by(func(column int) algebra.Vector { return k.Axis[column].Ang })
 	sign := s.moves(g, masks, dims)
 	motion := each(func(i int) *Node {
 		if turns {
@@ -205,9 +201,9 @@ func (s *System) jacobian(k kinematics, at algebra.Vector, frame []algebra.Vecto
 		j, l := (i+1)%3, (i+2)%3
 		return xla.Store(Mul(sign, Add(linear[i], Sub(Mul(angular[j], point[l]), Mul(angular[l], point[j])))))
 	})
-	for _, direction := range frame {
+	for axis, direction := range frame {
 		d := of(direction)
-		out = append(out, xla.Store(Add(Mul(d[0], motion[0]), Add(Mul(d[1], motion[1]), Mul(d[2], motion[2])))))
+		out[axis] = xla.Store(Add(Mul(d[0], motion[0]), Add(Mul(d[1], motion[1]), Mul(d[2], motion[2]))))
 	}
 	return out
 }
@@ -274,46 +270,41 @@ func (s *System) pushAlong(jacobian *Node, force algebra.Num, dofs []algebra.Num
 // U' diag(D) U. Rows that may act come first.
 type update struct{ U, D *Node } // [n, nv, B] and [n, B]
 
-// coupled reports whether there are constraints that couple links.
-func (s *System) coupled() bool {
-	return len(s.equal) > 0 || slices.ContainsFunc(s.acting, func(set *contactSet) bool { return set.parts != nil })
-}
-
-// coupling returns the updates by equalities, and by contacts between links.
-func (s *System) coupling(k kinematics, c constraints, r response, contacts []square) (u update) {
+// coupling returns the updates by equalities, and by contacts between links with slopes between.
+func (s *System) coupling(g *Graph, batch int, c constraints, r response, between map[int]symmetric) (u update) {
 	var rows, slopes []*Node
-	g, batch := k.size()
+	next := 0
+	for _, r := range s.rows {
+		next += r.weight.Rows
+	}
 	if n := s.equalities(); n > 0 {
-		rows, slopes = append(rows, c.Equal...), append(slopes, r.Slope.Slice(s.jointRows(), n).Matrix())
+		rows, slopes = append(rows, c.Equal...), append(slopes, r.slope.Slice(next, n).Matrix())
 	}
 	for i, set := range s.acting {
 		if set.parts == nil {
 			continue
 		}
-		k, jacobian := newSquare(set.dim, set.rows), c.Contacts[i].Jacobian
-		for a := range k {
-			copy(k[a], contacts[i][a])
-		}
+		k, jacobian := between[i], c.Contacts[i].Jacobian
 		wide := func(x algebra.Num) *Node { return Reshape(x.Spread(g, batch), set.rows, 1, batch) }
-		// The slopes are L diag(d) L'. What is left of a pivot by rounding counts as 0.
-		var along, pivots []*Node
-		for a := range k {
-			zero, least := algebra.Constant(set.rows, 0), algebra.Constant(set.rows, 0)
-			if a > 0 {
-				least = contacts[i][a][a].Scale(1e-6)
-			}
-			pivot, row := k[a][a].Max(zero).Materialize(), jacobian[a]
-			for b := a + 1; b < set.dim; b++ {
-				over := least.Less(pivot).Choose(k[a][b].Over(pivot.Max(algebra.Constant(set.rows, 1e-30))), zero).Materialize()
-				row = Add(row, Mul(wide(over), jacobian[b]))
-				for c := b; c < set.dim; c++ {
-					k[b][c] = k[b][c].Minus(over.Times(k[a][c])).Materialize()
-				}
-			}
-			along, pivots = append(along, row), append(pivots, wide(pivot))
+		if set.dim == 1 {
+			rows, slopes = append(rows, jacobian[0]), append(slopes, Reshape(wide(k.XX), set.rows, batch))
+			continue
 		}
-		rows = append(rows, Reshape(Stack(along, 1), set.dim*set.rows, s.model.Sizes.NV, batch))
-		slopes = append(slopes, Reshape(Concatenate(pivots, 1), set.dim*set.rows, batch))
+		// The slopes are L diag(d) L'.
+		safe := func(x, by algebra.Num, above algebra.Num) algebra.Num {
+			return above.Less(by).Choose(x.Over(by.Max(algebra.Constant(by.Rows, 1e-30))), by.Zero()).Materialize()
+		}
+		const rounding = 1e-6
+		zero := algebra.Constant(set.rows, 0)
+		xy, xz := safe(k.XY, k.XX, zero), safe(k.XZ, k.XX, zero)
+		yy, yz := k.YY.Minus(xy.Times(k.XY)).Max(zero).Materialize(), k.YZ.Minus(xy.Times(k.XZ)).Materialize()
+		yz = safe(yz, yy, k.YY.Scale(rounding))
+		zz := k.ZZ.Minus(xz.Times(k.XZ)).Minus(yz.Times(yz).Times(yy)).Max(zero).Materialize()
+		first := Add(jacobian[0], Add(Mul(wide(xy), jacobian[1]), Mul(wide(xz), jacobian[2])))
+		second := Add(jacobian[1], Mul(wide(yz), jacobian[2]))
+		nv := s.model.Sizes.NV
+		rows = append(rows, Reshape(Stack([]*Node{first, second, jacobian[2]}, 1), 3*set.rows, nv, batch))
+		slopes = append(slopes, Reshape(Concatenate([]*Node{wide(k.XX), wide(yy), wide(zz)}, 1), 3*set.rows, batch))
 	}
 	u.U, u.D = xla.Store(Concatenate(rows, 0)), xla.Store(Concatenate(slopes, 0))
 	return u
@@ -326,9 +317,9 @@ const (
 	lanes    = 1 + together
 )
 
-// inverting is the state of [System.solveCoupled]. The inverse of the updated matrix is that of the factor less
+// coupled is the state of [System.solveCoupled]. The inverse of the updated matrix is that of the factor less
 // Z' diag(C) Z.
-type inverting struct {
+type coupled struct {
 	U, D       *Node // [n/3, nv, 3, B] and [n/3, 3, B]
 	Z, C       *Node // likewise
 	Right, X   *Node // [nv, 1, B]
@@ -348,15 +339,14 @@ func (s *System) solveCoupled(k kinematics, f factor, u update, b []algebra.Num)
 	}
 	number := Iota(g, shapes.Make(dtypes.Int32, u.D.Shape().Dimensions...), 0)
 	last := ReduceAllMax(Where(GreaterThan(u.D, ZerosLike(u.D)), AddScalar(number, together), ZerosLike(number)))
-	c := inverting{U: xla.Store(Transpose(Reshape(u.U, rows/together, together, nv, batch), 1, 2)),
+	c := coupled{U: xla.Store(Transpose(Reshape(u.U, rows/together, together, nv, batch), 1, 2)),
 		D: Reshape(u.D, rows/together, together, batch), Right: Reshape(s.stack(g, batch, b), nv, 1, batch)}
 	c.Z, c.C, c.X = ZerosLike(c.U), ZerosLike(c.D), ZerosLike(c.Right)
 	wide := func(x *Node) *Node { // a copy for each lane
-		n, dims := x.Shape().Size()/batch, slices.Clone(x.Shape().Dimensions)
-		dims[len(dims)-1] *= lanes
-		return Reshape(xla.Store(BroadcastToDims(Reshape(x, n, 1, batch), n, lanes, batch)), dims...)
+		n := x.Shape().Size() / batch
+		return Reshape(xla.Store(BroadcastToDims(Reshape(x, n, 1, batch), n, lanes, batch)), -1)
 	}
-	c.Kinematics.Of, c.Kinematics.Axis, c.Factor = wide(k.Of), xla.Map(k.Axis, wide), xla.Map(f, wide)
+	c.Kinematics.Axis, c.Factor = xla.Map(k.Axis, wide), xla.Map(f, wide)
 	// At least once, for the right side.
 	blocks := Max(Div(last, ConstAs(last, int32(together))), ConstAs(last, int32(1)))
 	x := xla.Repeat(blocks, c, s.solveBlock).X
@@ -364,7 +354,7 @@ func (s *System) solveCoupled(k kinematics, f factor, u update, b []algebra.Num)
 }
 
 // solveBlock updates the inverse by the next rows, and the solution.
-func (s *System) solveBlock(i *Node, c inverting) inverting {
+func (s *System) solveBlock(i *Node, c coupled) coupled {
 	g, nv, batch := i.Graph(), c.Right.Shape().Dimensions[0], c.Right.Shape().Dimensions[2]
 	own := xla.Store(Concatenate([]*Node{c.Right, xla.Row(c.U, i)}, 1))
 	solved := s.solve(c.Kinematics, c.Factor, s.unstack(Reshape(own, nv, lanes*batch)))

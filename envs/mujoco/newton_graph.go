@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"maps"
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -17,11 +18,11 @@ import (
 type newton struct {
 	Iteration    *Node
 	Acceleration []algebra.Num
-	Residual     []algebra.Num // M a - tau
-	Force        []algebra.Num // tau
-	Rate         algebra.Num   // J a - aref of the stacked rows
-	Cones        []algebra.Num // the same of elliptic cones
-	Done         algebra.Num   // 1 where the minimum is found, one row
+	Residual     []algebra.Num  // M a - tau
+	Force        []algebra.Num  // tau
+	Rate         algebra.Num    // J a - aref of the stacked rows
+	Cones        [3]algebra.Num // the same of elliptic cones
+	Done         algebra.Num    // 1 where the minimum is found, one row
 	Kinematics   kinematics
 	Constraints  constraints
 }
@@ -37,10 +38,9 @@ const (
 
 // minimize returns the acceleration under the constraints, given a first guess and M times it minus tau.
 func (s *System) minimize(k kinematics, c constraints, guess, residual, force []algebra.Num) newton {
-	k = kinematics{Axis: k.Axis, Inertia: k.Inertia, Of: k.Of, Under: conditions{Armature: k.Under.Armature}}
 	rate, cones := s.violationRates(k, c, guess, s.forward(k, guess))
 	g, batch := sizeOf(residual)
-	n := newton{Iteration: Const(g, int32(0)), Constraints: c, Kinematics: k,
+	n := newton{Iteration: Const(g, int32(0)), Kinematics: k, Constraints: c,
 		Done: computed(g, batch, algebra.Constant(1, 0))}
 	for i := range guess {
 		n.Acceleration = append(n.Acceleration, computed(g, batch, guess[i]))
@@ -51,7 +51,9 @@ func (s *System) minimize(k kinematics, c constraints, guess, residual, force []
 		n.Rate = computed(g, batch, rate.Minus(c.Reference))
 	}
 	for i := range cones {
-		n.Cones = append(n.Cones, computed(g, batch, cones[i].Minus(c.ConeReference[i])))
+		if cones[i].Rows > 0 {
+			n.Cones[i] = computed(g, batch, cones[i].Minus(c.ConeReference[i]))
+		}
 	}
 	limit := s.options.Iterations
 	if limit == 0 {
@@ -65,22 +67,27 @@ func (s *System) minimize(k kinematics, c constraints, guess, residual, force []
 
 // iterate is an iteration of Newton's method.
 func (s *System) iterate(n newton) newton {
-	g, batch := n.Done.Node.Graph(), n.Done.Node.Shape().Size()
 	k, c := n.Kinematics, n.Constraints
+	g, batch := n.Done.Node.Graph(), n.Done.Node.Shape().Size()
 	r := s.respond(c, n.Rate, n.Cones)
-	downhill, pushes := s.push(c, r.Force, r.Cone)
-	for i, force := range s.project(k, pushes) {
-		downhill[i] = downhill[i].Plus(force).Minus(n.Residual[i]).Materialize()
+	dofs, pushes := s.push(c, r.force, r.cone)
+	projected := s.project(k, pushes)
+	downhill := make([]algebra.Num, len(s.dofs))
+	for i := range downhill {
+		downhill[i] = dofs[i].Plus(projected[i]).Minus(n.Residual[i]).Materialize()
 	}
-	slopes := s.slopesOf(c, r)
-	springs, joints := s.springs(c, r, slopes)
+	springs, blocks, between := s.springs(c, r)
+	for i := range springs {
+		springs[i] = springs[i].plus(k.Inertia[i].stiffness())
+	}
 	for i := range s.dofs {
-		joints.add(i, i, s.armature(k, i))
+		key := [2]int{i, i}
+		blocks[key] = sumOr(blocks, key, s.armature(k, i))
 	}
-	f := s.factorize(k, springs.plus(k.Inertia).materialize(), joints)
+	f := s.factorize(k, springs, blocks)
 	var step []algebra.Num
-	if s.coupled() {
-		step = s.solveCoupled(k, f, s.coupling(k, c, r, slopes), downhill)
+	if len(s.equal)+len(between) > 0 {
+		step = s.solveCoupled(k, f, s.coupling(g, batch, c, r, between), downhill)
 	} else {
 		step = s.solve(k, f, downhill)
 	}
@@ -153,4 +160,16 @@ func (s *System) scale(n newton) algebra.Num {
 		weighted[i] = s.knownDof(i, s.model.DofInvweight0)
 	}
 	return s.dots(forces, weighted).Add(1e-20)
+}
+
+func sumOr(blocks map[[2]int]algebra.Num, key [2]int, x algebra.Num) algebra.Num {
+	if sum, ok := blocks[key]; ok {
+		return sum.Plus(x)
+	}
+	return x
+}
+
+// keysOf returns the keys of blocks in order: a program's text must not depend on the order of a map.
+func keysOf(blocks map[[2]int]algebra.Num) [][2]int {
+	return slices.SortedFunc(maps.Keys(blocks), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 }

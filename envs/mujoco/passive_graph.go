@@ -8,7 +8,7 @@ import (
 
 // passive returns the forces of springs, dampers, fluids and the compensation of gravity on the dofs
 // (MuJoCo's qfrc_passive), and the last of these on the dofs whose joints let actuators compensate it.
-func (s *System) passive(k kinematics, q, v []algebra.Num, velocity spatial) (out, actuated []algebra.Num) {
+func (s *System) passive(k kinematics, q, v []algebra.Num, velocity []spatial) (out, actuated []algebra.Num) {
 	m, flags := s.model, s.model.Opt.DisableFlags
 	out, actuated = s.noForce(), s.noForce()
 	if flags&DisableSpring != 0 && flags&DisableDamper != 0 {
@@ -62,13 +62,15 @@ func (s *System) passive(k kinematics, q, v []algebra.Num, velocity spatial) (ou
 			share.push(out, slack.Minus(length).Scale(m.TendonStiffness[i]))
 		}
 	}
-	if drag := s.fluid(k, velocity); drag.Stack != nil {
-		for c, force := range s.project(k, drag) {
+	wrenches, any := s.fluid(k, velocity)
+	lifts, some := s.lifts(k)
+	if any {
+		for c, force := range s.project(k, wrenches) {
 			out[c] = out[c].Plus(force)
 		}
 	}
-	if lift := s.lifts(k); lift.Stack != nil {
-		for c, force := range s.project(k, lift) {
+	if some {
+		for c, force := range s.project(k, lifts) {
 			byActuators := algebra.ColumnOf(s.dofs[c].index, func(dof int) float64 {
 				return number(m.JntActGravComp[m.DofJntID[dof]])
 			})
@@ -108,105 +110,123 @@ func axisAngle(q algebra.Quaternion) (axis algebra.Vector, angle algebra.Num) {
 	return axis.Over(length.Max(algebra.Constant(length.Rows, 1e-20))), angle
 }
 
-// lifts returns the forces that compensate gravity on all links.
-func (s *System) lifts(k kinematics) spatial {
+// lifts returns the forces that compensate gravity on the links; ok is false if there are none.
+func (s *System) lifts(k kinematics) (out []spatial, ok bool) {
 	m := s.model
-	weight, center := make([]float64, len(s.links)), make([][3]float64, len(s.links))
-	for b, mass := range m.BodyMass {
-		lift, link := mass*m.BodyGravComp[b], s.linkOf(b)
-		if link == static {
-			continue
-		}
-		weight[link] += lift
-		for axis, x := range host(s.inertial(b).position) {
-			center[link][axis] += lift * x
-		}
+	if m.Opt.DisableFlags&DisableGravity != 0 {
+		return nil, false
 	}
-	for link := range center {
-		for axis := range center[link] {
-			center[link][axis] /= max(weight[link], 1e-300)
-		}
-	}
-	if m.Opt.DisableFlags&DisableGravity != 0 || algebra.Known(weight...).Is(0) {
-		return s.still(len(s.links))
-	}
-	own, lift := algebra.VectorsOf(center, snapped), s.gravity(k, weight).Neg()
-	if k.Under.Center != nil {
-		own = own.Plus(stackVectors(k.Under.Center))
-	}
-	if k.Under.Mass != nil {
-		lift = lift.By(algebra.Concat(k.Under.Mass...))
-	}
-	at, _ := k.Links.places(s.every)
-	return s.forceAt(k, lift, at.position.Plus(at.turn.Of(own)))
-}
-
-// inertial is the inertial frame of a body in the frame of its link.
-func (s *System) inertial(body int) pose {
-	return s.poses[body].then(pose{algebra.Vectors(s.model.BodyIPos[body]), algebra.KnownQuaternion(s.model.BodyIQuat[body])})
-}
-
-// fluid returns the forces of a fluid on all links, as if each body were a box with its inertia.
-func (s *System) fluid(k kinematics, velocity spatial) (total spatial) {
-	m := s.model
-	density, viscosity := m.Opt.Density, m.Opt.Viscosity
-	total = s.still(len(s.links))
-	bodies := make([][]int, len(s.links)) // with a mass
-	most := 0
-	for b, mass := range m.BodyMass {
-		if link := s.linkOf(b); link != static && mass >= 1e-15 {
-			bodies[link] = append(bodies[link], b)
-			most = max(most, len(bodies[link]))
-		}
-	}
-	if density == 0 && viscosity == 0 {
-		return total
-	}
-	on, _ := k.Links.places(s.every)
-	// The n-th body of each link; links with fewer bodies have boxes of no size.
-	for n := range most {
-		var at []pose
-		var sides [][3]float64
-		for _, list := range bodies {
-			size, p := [3]float64{}, pose{algebra.Vectors([3]float64{}), algebra.KnownQuaternion([4]float64{1})}
-			if n < len(list) {
-				p = s.inertial(list[n])
-				moments := m.BodyInertia[list[n]]
-				for axis := range size {
-					sum := moments[(axis+1)%3] + moments[(axis+2)%3] - moments[axis]
-					size[axis] = math.Sqrt(6 * max(1e-15, sum) / m.BodyMass[list[n]])
+	for i, g := range s.groups {
+		weight, center := make([]float64, g.rows()), make([][3]float64, g.rows())
+		for row, link := range g.body {
+			for b := range m.Sizes.NBody {
+				lift := m.BodyMass[b] * m.BodyGravComp[b]
+				if m.BodyWeldID[b] != link || lift == 0 {
+					continue
+				}
+				ok = true
+				weight[row] += lift
+				at := host(s.poses[b].then(pose{algebra.Vectors(m.BodyIPos[b]), algebra.KnownQuaternion([4]float64{1})}).position)
+				for axis := range center[row] {
+					center[row][axis] += lift * at[axis]
 				}
 			}
-			at, sides = append(at, p), append(sides, size)
+			for axis := range center[row] {
+				if weight[row] != 0 {
+					center[row][axis] /= weight[row]
+				}
+			}
 		}
-		box := stackPoses(at)
-		turn := turned(on.turn, box.rotation.Rotation().Snap())
+		at, lift := algebra.VectorsOf(center, snapped), s.gravity(k, weight).Neg()
 		if k.Under.Center != nil {
-			box.position = box.position.Plus(stackVectors(k.Under.Center))
+			at = at.Plus(k.Under.Center[i])
 		}
-		point := on.position.Plus(on.turn.Of(box.position)).Materialize()
-		spin := inverse(turn, velocity.ang()).Materialize()
-		speed := inverse(turn, velocity.at(point)).Materialize()
-		known := func(f func(b [3]float64, mean float64) [3]float64) algebra.Vector {
-			return algebra.VectorsOf(sides, func(b [3]float64) [3]float64 { return f(b, (b[0]+b[1]+b[2])/3) })
+		if k.Under.Mass != nil {
+			lift = lift.By(k.Under.Mass[i])
 		}
-		quadratic := func(v, of algebra.Vector) algebra.Vector { return v.Times(v.Each(algebra.Num.Abs)).Times(of) }
-		torque := spin.Times(known(func(_ [3]float64, d float64) [3]float64 {
-			drag := -math.Pi * viscosity * d * d * d
-			return [3]float64{drag, drag, drag}
-		})).Plus(quadratic(spin, known(func(b [3]float64, _ float64) [3]float64 {
-			fourth := func(x float64) float64 { return x * x * x * x }
-			drag := func(i, j, k int) float64 { return -density / 64 * b[i] * (fourth(b[j]) + fourth(b[k])) }
-			return [3]float64{drag(0, 1, 2), drag(1, 0, 2), drag(2, 0, 1)}
-		})))
-		force := speed.Times(known(func(_ [3]float64, d float64) [3]float64 {
-			drag := -3 * math.Pi * viscosity * d
-			return [3]float64{drag, drag, drag}
-		})).Plus(quadratic(speed, known(func(b [3]float64, _ float64) [3]float64 {
-			return [3]float64{-density / 2 * b[1] * b[2], -density / 2 * b[0] * b[2], -density / 2 * b[0] * b[1]}
-		})))
-		force = turn.Of(force).Materialize()
-		total = total.plus(s.pack(k, point.Cross(force).Plus(turn.Of(torque)), force))
+		out = append(out, forceAt(lift, k.Position[i].Plus(k.Rotation[i].Of(at))))
 	}
-	return total
+	return out, ok
+}
+
+// fluid returns the forces of a fluid on the links, as if each body were a box with its inertia; ok is
+// false without a fluid.
+func (s *System) fluid(k kinematics, velocity []spatial) (out []spatial, ok bool) {
+	m := s.model
+	density, viscosity := m.Opt.Density, m.Opt.Viscosity
+	if density == 0 && viscosity == 0 {
+		return nil, false
+	}
+	for i, g := range s.groups {
+		total := noMotion(g.rows())
+		// The n-th body of each link; links with fewer bodies have boxes of no size.
+		for n := 0; ; n++ {
+			var at []pose
+			var sides [][3]float64
+			found := false
+			for _, link := range g.body {
+				body, size := nthWelded(m, link, n), [3]float64{}
+				p := pose{algebra.Vectors([3]float64{}), algebra.KnownQuaternion([4]float64{1})}
+				if body >= 0 {
+					found = true
+					p = s.poses[body].then(pose{algebra.Vectors(m.BodyIPos[body]), algebra.KnownQuaternion(m.BodyIQuat[body])})
+					moments := m.BodyInertia[body]
+					for axis := range size {
+						sum := moments[(axis+1)%3] + moments[(axis+2)%3] - moments[axis]
+						size[axis] = math.Sqrt(6 * max(1e-15, sum) / m.BodyMass[body])
+					}
+				}
+				at, sides = append(at, p), append(sides, size)
+			}
+			if !found {
+				break
+			}
+			box := stackPoses(at)
+			turn := turned(k.Rotation[i], box.rotation.Rotation().Snap())
+			if k.Under.Center != nil {
+				box.position = box.position.Plus(k.Under.Center[i])
+			}
+			point := k.Position[i].Plus(k.Rotation[i].Of(box.position))
+			spin := inverse(turn, velocity[i].Ang).Materialize()
+			speed := inverse(turn, velocity[i].at(point)).Materialize()
+			known := func(f func(b [3]float64, mean float64) [3]float64) algebra.Vector {
+				return algebra.VectorsOf(sides, func(b [3]float64) [3]float64 {
+					return f(b, (b[0]+b[1]+b[2])/3)
+				})
+			}
+			quadratic := func(v, of algebra.Vector) algebra.Vector { return v.Times(v.Each(algebra.Num.Abs)).Times(of) }
+			torque := spin.Times(known(func(_ [3]float64, d float64) [3]float64 {
+				drag := -math.Pi * viscosity * d * d * d
+				return [3]float64{drag, drag, drag}
+			})).Plus(quadratic(spin, known(func(b [3]float64, _ float64) [3]float64 {
+				fourth := func(x float64) float64 { return x * x * x * x }
+				drag := func(i, j, k int) float64 { return -density / 64 * b[i] * (fourth(b[j]) + fourth(b[k])) }
+				return [3]float64{drag(0, 1, 2), drag(1, 0, 2), drag(2, 0, 1)}
+			})))
+			force := speed.Times(known(func(_ [3]float64, d float64) [3]float64 {
+				drag := -3 * math.Pi * viscosity * d
+				return [3]float64{drag, drag, drag}
+			})).Plus(quadratic(speed, known(func(b [3]float64, _ float64) [3]float64 {
+				return [3]float64{-density / 2 * b[1] * b[2], -density / 2 * b[0] * b[2], -density / 2 * b[0] * b[1]}
+			})))
+			drag := forceAt(turn.Of(force), point)
+			drag.Ang = drag.Ang.Plus(turn.Of(torque))
+			total = total.plus(drag)
+		}
+		out = append(out, total)
+	}
+	return out, true
+}
+
+// nthWelded returns the n-th body with a mass of a link, or -1.
+func nthWelded(m Model, link, n int) int {
+	for b := range m.Sizes.NBody {
+		if m.BodyWeldID[b] == link && m.BodyMass[b] >= 1e-15 {
+			if n == 0 {
+				return b
+			}
+			n--
+		}
+	}
+	return -1
 }

@@ -120,7 +120,7 @@ type view struct {
 	of         *Node // qpos
 	kinematics kinematics
 	positions  []algebra.Num
-	velocity   spatial
+	velocity   []spatial
 	touching   map[*contactSet]algebra.Num // 1 for each contact of a set, or 0
 	felt       *felt                       // see [System.feel]
 	external   *Node                       // see [System.ExternalForces]
@@ -150,6 +150,14 @@ func (s *System) Frame(state algebra.State, name string) algebra.Frame {
 	return s.frame(state, body, own)
 }
 
+// SiteNames returns the names of the sites. Those without a name are called by number.
+func (s *System) SiteNames() (all []string) {
+	for i, name := range s.model.Names.Site {
+		all = append(all, nameOr(name, "site", i))
+	}
+	return all
+}
+
 // find returns the body of a frame by name, and the pose of the frame in its link, or in the world.
 func (s *System) find(name string) (body int, own pose) {
 	bodies, sites := s.BodyNames(), s.SiteNames()
@@ -165,38 +173,34 @@ func (s *System) find(name string) (body int, own pose) {
 }
 
 func (s *System) frame(state algebra.State, body int, own pose) (f algebra.Frame) {
-	position, turn, velocity, spin := s.place(s.view(state), body, own)
-	vector := nodesOf(state, turn.Vector())
-	return algebra.Frame{Position: nodesOf(state, position), Velocity: nodesOf(state, velocity),
-		AngularVelocity: nodesOf(state, spin),
-		Rotation:        [4]*Node{turn.W.Spread(state.Graph(), state.Batch()), vector[0], vector[1], vector[2]}}
-}
-
-// nodesOf returns the components of a vector of one row, [B] each.
-func nodesOf(state algebra.State, v algebra.Vector) (out [3]*Node) {
-	for axis := range out {
-		out[axis] = component(v, axis).Spread(state.Graph(), state.Batch())
+	v := s.view(state)
+	position, turn, motion := s.place(v, body, own)
+	all := []algebra.Num{position.X, position.Y, position.Z, turn.W, turn.X, turn.Y, turn.Z, motion.Lin.X, motion.Lin.Y,
+		motion.Lin.Z, motion.Ang.X, motion.Ang.Y, motion.Ang.Z}
+	g, batch := state.Graph(), state.Batch()
+	flat := make([]*Node, len(all))
+	for i, x := range all {
+		flat[i] = x.Spread(g, batch)
 	}
-	return out
+	return algebra.Frame{Position: [3]*Node(flat[:3]), Rotation: [4]*Node(flat[3:7]), Velocity: [3]*Node(flat[7:10]),
+		AngularVelocity: [3]*Node(flat[10:])}
 }
 
 // place returns where a frame of a body is and how it moves, given its pose in the body's link.
-func (s *System) place(v *view, body int, own pose) (position algebra.Vector, turn algebra.Quaternion,
-	velocity, spin algebra.Vector) {
-	position, turn, velocity, spin = own.position, own.rotation, zeroVector(1), zeroVector(1)
-	if link := s.linkOf(body); link != static {
-		i, row := s.rowOf(link)
+func (s *System) place(v *view, body int, own pose) (position algebra.Vector, turn algebra.Quaternion, motion spatial) {
+	position, turn, motion = own.position, own.rotation, noMotion(1)
+	if i, row := s.link(body); i != static {
 		k := v.kinematics
 		up := takeRotation(k.Rotation[i], []int{row})
 		arm := k.Position[i].Take(row).Plus(up.Of(own.position))
-		if k.Of != nil {
-			motion := v.velocity.take([]int{link})
-			velocity, spin = motion.at(arm), motion.ang()
+		if v.velocity != nil {
+			motion = v.velocity[i].take([]int{row})
+			motion.Lin = motion.at(arm)
 		}
 		position = k.Origin[i].Take(row).Plus(arm)
 		turn = s.quaternion(v.positions, i, row).Times(own.rotation)
 	}
-	return position, turn, velocity, spin
+	return position, turn, motion
 }
 
 // Places computes on the host where the bodies are, for the angles of [System.JointAngles]; without angles,
@@ -219,11 +223,20 @@ func (s *System) Places(angles ...float64) ([]algebra.Place, error) {
 	v.kinematics = s.kinematics(v.positions, conditions{})
 	places := make([]algebra.Place, s.model.Sizes.NBody)
 	for body := range places {
-		at, turn, _, _ := s.place(v, body, s.poses[body])
+		at, turn, _ := s.place(v, body, s.poses[body])
 		places[body] = algebra.Place{Position: host(at), Rotation: [4]float64{turn.W.Known[0], turn.X.Known[0], turn.Y.Known[0],
 			turn.Z.Known[0]}}
 	}
 	return places, nil
+}
+
+// link returns the group and the row of the link of a body, or static.
+func (s *System) link(body int) (group, row int) {
+	link := s.model.BodyWeldID[body]
+	if group = s.groupOf(link); group != static {
+		row = slices.Index(s.groups[group].body, link)
+	}
+	return group, row
 }
 
 // quaternion returns the rotation of a link, given the positions of the joints. (A rotation matrix, which
@@ -285,18 +298,24 @@ func (s *System) Touching(state algebra.State, _ algebra.Contact, body string) *
 
 // CenterOfMass returns the centre of mass of the bodies that move, [B] each, m.
 func (s *System) CenterOfMass(state algebra.State) [3]*Node {
-	return nodesOf(state, s.center(s.view(state).kinematics, false))
+	k := s.view(state).kinematics
+	sum := s.center(k, func(g int) algebra.Vector { return k.Origin[g].Plus(k.Position[g]) })
+	n, batch := state.Graph(), state.Batch()
+	return [3]*Node{sum.X.Spread(n, batch), sum.Y.Spread(n, batch), sum.Z.Spread(n, batch)}
 }
 
-// center returns the centre of mass of what moves, in the world or relative to the origin of the only tree.
-func (s *System) center(k kinematics, relative bool) algebra.Vector {
-	at, origin := k.Links.places(s.every)
-	if !relative {
-		at.position = at.position.Plus(origin)
+// center returns the centre of mass of what moves, given the positions of the links of each group.
+func (s *System) center(k kinematics, position func(group int) algebra.Vector) algebra.Vector {
+	total, sum := algebra.Constant(1, 0), zeroVector(1)
+	for i := range s.groups {
+		total = total.Plus(k.Under.of(s.groups, i).mass.Sum())
 	}
-	all := s.masses(k.Under) // of links, of all bodies that are welded to them
-	share := all.mass.Over(spread(all.mass.Sum(), len(s.links)))
-	return at.position.Plus(at.turn.Of(all.center)).By(share).Materialize().Each(algebra.Num.Sum)
+	for i := range s.groups { // masses of links, of all bodies that are welded to them
+		g := k.Under.of(s.groups, i)
+		at := position(i).Plus(k.Rotation[i].Of(g.center)).By(g.mass.Over(spread(total, g.rows()))).Materialize()
+		sum = sum.Plus(at.Each(algebra.Num.Sum))
+	}
+	return sum
 }
 
 // Export returns the frames of all bodies: positions [B, bodies, 3], rotations [B, bodies, 4], velocities

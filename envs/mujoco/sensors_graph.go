@@ -33,9 +33,12 @@ func (s *System) feel(state algebra.State, control *Node) *felt {
 	if len(s.acting) > 0 {
 		n := d.solution
 		response := s.respond(n.Constraints, n.Rate, n.Cones)
-		for i, along := range s.contactForces(n.Constraints, response.Force, response.Cone) {
-			total, _ := n.Constraints.Contacts[i].total(along)
-			f.forces = append(f.forces, total)
+		for i, along := range s.contactForces(n.Constraints, response.force, response.cone) {
+			total := zeroVector(s.acting[i].rows)
+			for axis := range along {
+				total = total.Plus(n.Constraints.Contacts[i].Frame[axis].By(along[axis]))
+			}
+			f.forces = append(f.forces, total.Materialize())
 		}
 	}
 	v.felt = f
@@ -45,26 +48,30 @@ func (s *System) feel(state algebra.State, control *Node) *felt {
 // Acceleration returns the acceleration of a body's frame or of a site less that of gravity, m/s², [B] each, in the
 // axes of the world, in a state under controls [nu, B]: at rest it is upward. It panics if there is neither of this
 // name.
-func (s *System) Acceleration(state algebra.State, control *Node, name string) [3]*Node {
+func (s *System) Acceleration(state algebra.State, control *Node, name string) (out [3]*Node) {
 	body, own := s.find(name)
+	g, batch := state.Graph(), state.Batch()
 	a := s.gravity(s.view(state).kinematics, []float64{-1})
-	if link := s.linkOf(body); link != static {
-		a = s.pointAcceleration(s.view(state).kinematics, s.feel(state, control).motions, link, own.position)
+	if i, row := s.link(body); i != static {
+		f, k := s.feel(state, control), s.view(state).kinematics
+		a = s.pointAcceleration(k, f.motions, i, row, own.position)
 	}
-	return nodesOf(state, a)
+	for axis := range out {
+		out[axis] = component(a, axis).Spread(g, batch)
+	}
+	return out
 }
 
 // pointAcceleration returns the acceleration, less that of gravity, of a point in the frame of a link.
-func (s *System) pointAcceleration(k kinematics, of motions, link int, point algebra.Vector) algebra.Vector {
-	at, _ := k.Links.places([]int{link})
-	arm := at.position.Plus(at.turn.Of(point)).Materialize()
-	velocity, acceleration := of.Velocity.take([]int{link}), of.Acceleration.take([]int{link})
-	return acceleration.at(arm).Plus(velocity.ang().Cross(velocity.at(arm))).Materialize()
+func (s *System) pointAcceleration(k kinematics, of motions, group, row int, point algebra.Vector) algebra.Vector {
+	arm := k.Position[group].Take(row).Plus(takeRotation(k.Rotation[group], []int{row}).Of(point)).Materialize()
+	velocity, acceleration := of.Velocity[group].take([]int{row}), of.Acceleration[group].take([]int{row})
+	return acceleration.at(arm).Plus(velocity.Ang.Cross(velocity.at(arm))).Materialize()
 }
 
 // ContactForce returns the force on a body by its contacts with what cannot move, N, [B] each, in the axes of the
 // world, in a state under controls [nu, B]. It panics if there is no such body.
-func (s *System) ContactForce(state algebra.State, control *Node, body string) [3]*Node {
+func (s *System) ContactForce(state algebra.State, control *Node, body string) (out [3]*Node) {
 	i := slices.Index(s.BodyNames(), body)
 	if i < 0 {
 		panic(names.Unknown("body", body, s.BodyNames()))
@@ -85,7 +92,10 @@ func (s *System) ContactForce(state algebra.State, control *Node, body string) [
 			}
 		}
 	}
-	return nodesOf(state, sum)
+	for axis := range out {
+		out[axis] = component(sum, axis).Spread(state.Graph(), state.Batch())
+	}
+	return out
 }
 
 // Push adds a velocity to the free joint of a tree, m/s, [B] each: that of a body, or the first one without a name.

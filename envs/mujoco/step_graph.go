@@ -96,7 +96,7 @@ type dynamics struct {
 	acceleration []algebra.Num // in the axes of the world
 	// slopes is minus the change of forces by velocities: what implicit integration adds to the mass matrix,
 	// per second.
-	slopes blocks
+	slopes map[[2]int]algebra.Num
 }
 
 // accelerate computes the accelerations of a state, whose A is the guess.
@@ -117,7 +117,7 @@ func (s *System) accelerate(r running) dynamics {
 	}
 	d := dynamics{kinematics: k, motions: of}
 	if len(s.rows)+len(s.equal)+len(s.contacts) == 0 {
-		step := s.solve(k, s.factorize(k, k.Inertia, s.armatures(k)), residual)
+		step := s.solve(k, s.factorize(k, s.links(k), s.armatures(k)), residual)
 		for c := range step {
 			d.acceleration = append(d.acceleration, guess[c].Minus(step[c]).Materialize())
 		}
@@ -126,13 +126,13 @@ func (s *System) accelerate(r running) dynamics {
 		d.solution = s.minimize(k, cs, guess, residual, force)
 		d.acceleration = d.solution.Acceleration
 	}
-	d.slopes = blocks{}
-	for _, key := range slopes.keys() {
+	d.slopes = map[[2]int]algebra.Num{}
+	for _, key := range keysOf(slopes) {
 		d.slopes[key] = slopes[key].Neg()
 	}
 	for c := range s.dofs {
 		if damping := s.damping(k.Under, c); m.Opt.DisableFlags&DisableDamper == 0 && !damping.Is(0) {
-			d.slopes.add(c, c, damping)
+			d.slopes[[2]int{c, c}] = sumOr(d.slopes, [2]int{c, c}, damping)
 		}
 	}
 	return d
@@ -146,11 +146,11 @@ func (s *System) semiImplicit(r running) running {
 	h := m.Opt.TimeStep
 	slopes := d.slopes
 	if m.Opt.Integrator == Euler {
-		slopes = blocks{}
+		slopes = map[[2]int]algebra.Num{}
 		for c := range s.dofs {
 			damping := s.damping(r.Under, c)
 			if m.Opt.DisableFlags&(DisableEulerDamp|DisableDamper) == 0 && !damping.Is(0) {
-				slopes.add(c, c, damping)
+				slopes[[2]int{c, c}] = damping
 			}
 		}
 	}
@@ -158,17 +158,17 @@ func (s *System) semiImplicit(r running) running {
 	r.A = s.toBody(d.kinematics, a)
 	if len(slopes) > 0 {
 		// (M + h D) a' = M a, so a' is a less the solution of (M + h D) x = h D a
-		joints, braking := s.armatures(d.kinematics), s.noForce()
-		for _, key := range slopes.keys() {
+		blocks, braking := s.armatures(d.kinematics), s.noForce()
+		for _, key := range keysOf(slopes) {
 			slope := slopes[key].Scale(h)
-			joints.add(key[0], key[1], slope)
+			blocks[key] = sumOr(blocks, key, slope)
 			braking[key[0]] = braking[key[0]].Plus(slope.Times(a[key[1]]))
 			if key[0] != key[1] {
 				braking[key[1]] = braking[key[1]].Plus(slope.Times(a[key[0]]))
 			}
 		}
 		k := d.kinematics
-		less := s.solve(k, s.factorize(k, k.Inertia, joints), braking)
+		less := s.solve(k, s.factorize(k, s.links(k), blocks), braking)
 		damped := s.noForce()
 		for c := range damped {
 			damped[c] = a[c].Minus(less[c]).Materialize()

@@ -6,8 +6,8 @@ import (
 	"example.com/qdnb/envs/algebra"
 )
 
-// addRows sums row i of x into row to[i] of n rows.
-func addRows(n int, x algebra.Num, to []int) algebra.Num {
+// sumRows sums row i of x into row to[i] of n rows.
+func sumRows(n int, x algebra.Num, to []int) algebra.Num {
 	return algebra.SegmentSum(n, algebra.Term{Value: x, To: algebra.Each(to)})
 }
 

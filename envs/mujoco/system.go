@@ -16,9 +16,6 @@ type System struct {
 
 	poses  []pose // of each body in the frame of its link
 	groups []*group
-	links  []int // those of all groups: bodies with joints
-	every  []int // 0, 1, ... of links
-	space  space
 	dofs   []element // dofs of groups, in the order of groups, joints and axes
 	places []element // positions, likewise
 	drives []drive
@@ -81,7 +78,6 @@ func NewSystem(m Model, options Options) (*System, error) {
 		}
 	}
 	s.layOut()
-	s.findSpace()
 	s.prepareDrives()
 	s.prepareRows()
 	s.prepareEqualities()
@@ -167,21 +163,10 @@ func (s *System) Actuated() (joints []string) {
 	return joints
 }
 
-// BodyNames returns the names of the bodies, the world first. Elements without a name are called by number.
-func (s *System) BodyNames() []string { return named("body", s.model.Names.Body) }
-
-// SiteNames returns the names of the sites.
-func (s *System) SiteNames() []string { return named("site", s.model.Names.Site) }
-
-// GeomNames returns the names of the geoms.
-func (s *System) GeomNames() []string { return named("geom", s.model.Names.Geom) }
-
-// JointNames returns the names of all joints.
-func (s *System) JointNames() []string { return named("joint", s.model.Names.Joint) }
-
-func named(kind string, names []string) (all []string) {
-	for i, name := range names {
-		all = append(all, nameOr(name, kind, i))
+// BodyNames returns the names of the bodies, the world first. Those without a name are called by number.
+func (s *System) BodyNames() (all []string) {
+	for i, name := range s.model.Names.Body {
+		all = append(all, nameOr(name, "body", i))
 	}
 	return all
 }
