@@ -93,7 +93,7 @@ func TestConfigFileRoundTrip(t *testing.T) {
 	c := testConfig(t)
 	file := must.Get(c.file())
 	back := must.Get(parseConfig(file))
-	errtest.Equal(t, fmt.Sprintf("%s", c.Name()), back.Name(), c.Name())
+	errtest.Equal(t, c.Name(), back.Name(), c.Name())
 	got := settings{secret: 1}
 	must.Do(back.Settings(&got))
 	errtest.Equal(t, "settings", got, defaults())

@@ -49,7 +49,7 @@ func TestCommitOfACheckout(t *testing.T) {
 func TestCommitOfARelease(t *testing.T) {
 	for version, want := range map[string]string{"v0.0.0-20261128001122-3250ca79abcd": "3250ca79abcd",
 		"v1.2.4-0.20261128001122-3250ca79abcd": "3250ca79abcd", "v1.2.3": "tag v1.2.3", "v1.2.3-rc.1": "tag v1.2.3-rc.1"} {
-		errtest.Equal(t, fmt.Sprintf("%s", version), released(version), want)
+		errtest.Equal(t, version, released(version), want)
 	}
 }
 
