@@ -51,6 +51,13 @@ METHODS = {
         ["batch_size=64", "num_iterations=100", "logging.log_period=50", "logging.save_checkpoints_period=100000"],
         ["batch=64"], ["--generations", "100"],
         {"sigma-1.3": ["iso_sigma=0.0065", "line_sigma=0.065"]}),
+    # their threshold aims at 1024 individuals, whatever the size of the archive
+    "aurora": Method(
+        "train_aurora", EVOLUTION,
+        ["num_centroids=1024", "passive_num_centroids=128", "batch_size=64", "num_iterations=100", "time_limit=null", "logging.log_period=10",
+         "logging.save_checkpoints_period=100000"],
+        ["batch=64"], ["--generations", "100"],
+        {"sigma-1.3": ["iso_sigma=0.0065", "line_sigma=0.065"]}),
     "pga-map-elites": Method(
         "train_pga_me", EVOLUTION,
         ["env_batch_size=32", "num_iterations=20", "buffer_size=50000", "batch_size=64", "critic_hidden_layer_sizes=[32,32]",
@@ -110,7 +117,8 @@ def published(args, method, seed, folder):
     with open(out / "metrics.csv") as f:
         for row in csv.DictReader(f):
             last[row["metric_name"]] = float(row["value"])
-    return last | {"env_steps": int(last["environment_steps"]), "cpu_s": seconds}
+    steps = last["num_steps"] if "num_steps" in last else last["environment_steps"]
+    return last | {"env_steps": int(steps), "cpu_s": seconds}
 
 
 def ours(args, algorithm, method, seed, folder, fault=()):

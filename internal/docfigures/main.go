@@ -24,6 +24,7 @@ var pages = []struct {
 	{"adaptation.png", grid(adaptation)},
 	{"determinism.png", grid(determinism)},
 	{"faults.png", grid(faults)},
+	{"parity.png", grid(parity)},
 	{"own_robot.gif", ownRobot},
 }
 
