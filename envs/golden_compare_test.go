@@ -272,7 +272,8 @@ func TestGoldenFilesNoticeErrors(t *testing.T) {
 		{"traj_halfcheetah-uni.npz", "init_desc", 1, 0.02, "init_desc"},
 		{"system_acrobot-spring.npz", "init_qpos", 1, 0.01, "init_pos init_rot"},
 		{"traj_pointmaze.npz", "actions", 1, 1, "obs reward desc xy"},
-		{"perturb_ant-uni_actuator_2.0.npz", "parameter", 1, 0.1, "obs reward contact_vel contact_ang pos_after rot_after vel_after ang_after"},
+		{"perturb_ant-uni_actuator_2.0.npz", "parameter", 1, 0.1,
+			"obs reward contact_vel contact_ang pos_after rot_after vel_after ang_after"},
 	} {
 		array := must.Get(npz.Read(filepath.Join("testdata", test.name)))[test.array]
 		found := compareWith(t, test.name, map[string]npz.Array{test.array: shift(array, test.count, test.delta)})

@@ -184,7 +184,8 @@ func compareWithGymnasium(t *testing.T, p *xla.Platform, name string) {
 	input := func(name string) *tensors.Tensor { return xlatest.Stored(file, name) }
 	out := xlatest.Run(t, p, func(in []*Node) (out []*Node) {
 		velocity := Transpose(in[1], 0, 1)
-		s := env.Begin(random.Key{}, system.Of(mujoco.State{QPos: Transpose(in[0], 0, 1), QVel: velocity, QAcc: ZerosLike(velocity)}))
+		s := env.Begin(random.Key{}, system.Of(mujoco.State{QPos: Transpose(in[0], 0, 1), QVel: velocity,
+			QAcc: ZerosLike(velocity)}))
 		for step := range 2 {
 			s = env.Step(s, Squeeze(Slice(in[2], AxisRange(), AxisElem(step)), 1))
 			out = append(out, s.Observation, s.Reward, s.Done)

@@ -114,7 +114,8 @@ func TestVariationsThatCannotBe(t *testing.T) {
 		"set a Terrain in mujoco.Options":                       envs.Vary(envs.TerrainMultiplier, 0, 1),
 		"nothing can be pushed":                                 envs.Vary(envs.PushSpeed, 0, 1, "one"),
 		"has no target to move":                                 envs.Vary(envs.TargetPosition, 0, 1),
-		"is Apart, but names none":                              {Quantity: envs.MassMultiplier, Lower: []float64{1}, Upper: []float64{2}, Apart: true},
+		"is Apart, but names none": {Quantity: envs.MassMultiplier,
+			Lower: []float64{1}, Upper: []float64{2}, Apart: true},
 	} {
 		r := *free
 		r.Vary = []envs.Variation{v}

@@ -197,12 +197,13 @@ func TestEvaluateCells(t *testing.T) {
 		fmt.Sprintf("cell %d is empty; the nearest filled cell", empty): {run, PlaySpec{Cells: []int{empty}}},
 		"no skills: give a cell":                                        {run, PlaySpec{Skills: []int{0}}},
 		"ant-uni has 87 observations and 8 actions":                     {run, PlaySpec{Environment: ant}},
-		"has neither gravity":                                           {run, PlaySpec{Conditions: envs.Conditions{envs.GravityMultiplier: {2}}}},
-		"there is no skill 2":                                           {skilled, PlaySpec{Skills: []int{2}, Environment: other}},
-		"no repertoire: give a skill":                                   {skilled, PlaySpec{Cells: []int{2}, Environment: other}},
-		"are mutually exclusive":                                        {skilled, PlaySpec{Cells: []int{0}, Skills: []int{0}, Environment: other}},
-		"drift is not a built-in environment":                           {skilled, PlaySpec{}},
-		"policies for ant-uni have 611 parameters":                      {skilled, PlaySpec{Environment: ant}},
+		"has neither gravity": {run,
+			PlaySpec{Conditions: envs.Conditions{envs.GravityMultiplier: {2}}}},
+		"there is no skill 2":                      {skilled, PlaySpec{Skills: []int{2}, Environment: other}},
+		"no repertoire: give a skill":              {skilled, PlaySpec{Cells: []int{2}, Environment: other}},
+		"are mutually exclusive":                   {skilled, PlaySpec{Cells: []int{0}, Skills: []int{0}, Environment: other}},
+		"drift is not a built-in environment":      {skilled, PlaySpec{}},
+		"policies for ant-uni have 611 parameters": {skilled, PlaySpec{Environment: ant}},
 	} {
 		errtest.Want(t, errtest.Of(Play(background, c.run, c.spec)), want)
 	}

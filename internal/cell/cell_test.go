@@ -34,7 +34,8 @@ func TestPlansStandForTheirRuns(t *testing.T) {
 	}
 	data := &protocol.DisplayData{}
 	record(data)
-	if got, want := fmt.Sprint(data.Metadata), "map[qdnb_plans:map[x:2 runs, 1a2b3c4d] qdnb_runs:map[runs/c-0-00000003:3]]"; got != want {
+	if got, want := fmt.Sprint(data.Metadata),
+		"map[qdnb_plans:map[x:2 runs, 1a2b3c4d] qdnb_runs:map[runs/c-0-00000003:3]]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	Uses("x/runs/a-0-00000001", 1) // for the next output of the same plan

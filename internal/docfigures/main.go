@@ -31,7 +31,7 @@ var pages = []struct {
 // saver is a figure or an animation.
 type saver interface{ Save(path string) error }
 
-func grid(draw func(ctx context.Context, folder string) (figures.Grid, error)) func(context.Context, string) (saver, error) {
+func grid(draw func(context.Context, string) (figures.Grid, error)) func(context.Context, string) (saver, error) {
 	return func(ctx context.Context, folder string) (saver, error) { return draw(ctx, folder) }
 }
 

@@ -118,7 +118,8 @@ func TestConversions(t *testing.T) {
 		if a.DType() != name || a.Len() != 2 {
 			t.Errorf("%s: dtype %s, length %d", name, a.DType(), a.Len())
 		}
-		for _, got := range []any{must.Get(a.Float32s()), must.Get(a.Float64s()), must.Get(a.Int32s()), must.Get(Values[int64](a))} {
+		for _, got := range []any{must.Get(a.Float32s()), must.Get(a.Float64s()), must.Get(a.Int32s()),
+			must.Get(Values[int64](a))} {
 			if fmt.Sprint(got) != "[1 0]" {
 				t.Errorf("%s becomes %T %v", name, got, got)
 			}

@@ -76,9 +76,8 @@ func TestBeyond(t *testing.T) {
 	axis := timeAxis
 	axis.coloured = 1
 	g = must.Get(metricCurves(d, []string{"map-elites", "dns"}, []string{"ant-omni"}, axis))
-	if got := []string{g.Panels[0][0].Legend[0].Text, g.Panels[0][0].Legend[1].Text}; !slices.Equal(got, []string{"Others", "DNS"}) {
-		t.Errorf("in colour: %q", got)
-	}
+	legend := g.Panels[0][0].Legend
+	errtest.Equal(t, "the legend", fmt.Sprint(legend[0].Text, " ", legend[1].Text), "Others DNS")
 	// An unreadable repertoire leaves its method out.
 	damaged, err := filepath.Glob(filepath.Join(d.Dir, RunsFolder, "dns-*", "corrected", "*"))
 	if err != nil || len(damaged) != 1 {

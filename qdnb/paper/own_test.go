@@ -105,7 +105,8 @@ func TestOwnPlansLackWhatTheyDoNotHave(t *testing.T) {
 			"figure-13": "AURORA", "figure-18": "AURORA", "targets": "DIAYN+REWARD", "skills": "SMERL(DADS)",
 			"figure-16": "No complete runs: SMERL(DIAYN), DADS", "figure-2": `no run of the experiment "training"`}},
 		{hurdles, map[string]string{"figure-5": "No complete runs: " + others, "figure-4": "adaptation"}},
-		{must.Get(Open(shipped(t, dir, lines))), map[string]string{"figure-4": "not shipped yet", "figure-17": "not shipped yet"}},
+		{must.Get(Open(shipped(t, dir, lines))),
+			map[string]string{"figure-4": "not shipped yet", "figure-17": "not shipped yet"}},
 		{&Data{Tables: &results.Tables{}, Dir: t.TempDir()}, missing},
 	} {
 		for name, draw := range shown() {

@@ -51,7 +51,8 @@ func TestGoldenAutoencoder(t *testing.T) {
 				loss, gradient, TransposeAllAxes(inputs, 2, 0, 1), Transpose(memory.Cell, 0, 1), Transpose(memory.Output, 0, 1),
 				cell.Row()}
 		}, xlatest.Tensor(flat, 1, autoencoder.Params()), xlatest.Stored(data, "batch"))
-		xlatest.Matches(t, data, out, 1e-6, "encoder_c", "outputs", "loss", "grad.flat", "decoder_inputs", "encoder_c", "encoder_h")
+		xlatest.Matches(t, data, out, 1e-6, "encoder_c", "outputs", "loss", "grad.flat", "decoder_inputs",
+			"encoder_c", "encoder_h")
 		if !slices.Equal(xlatest.Flat[float32](t, out[7]), flat[encoder:]) {
 			t.Error("the row of a view is not the row that was viewed")
 		}

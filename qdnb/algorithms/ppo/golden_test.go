@@ -90,7 +90,8 @@ func TestGoldenUpdate(t *testing.T) {
 
 			l := f.agent.loss(nets{f.agent.policy.Network(in[0], 0), f.agent.value.Network(in[1], 0)}, d)
 			gradient := Gradient(l.Total, in[0], in[1])
-			outputs = append(outputs, l.Total, l.Policy, l.Value, MulScalar(l.Entropy, -f.agent.EntropyCost), gradient[0], gradient[1])
+			outputs = append(outputs, l.Total, l.Policy, l.Value, MulScalar(l.Entropy, -f.agent.EntropyCost),
+				gradient[0], gradient[1])
 
 			after, _ := f.agent.epoch(f.agent.learner(in[0], in[1]).Nets, d, in[8])
 			one := f.agent.learner(in[0], in[1]).Nets

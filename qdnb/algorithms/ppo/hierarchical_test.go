@@ -242,7 +242,8 @@ func TestMetaControllersThatAreNotFinite(t *testing.T) {
 		Recorders: []envs.Recorder{env.Recorder()}}))
 	defer evaluator.Free()
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e38} {
-		row := npz.Of(slices.Repeat([]float32{float32(x), 1}, task.Policy.Params())[:task.Policy.Params()], 1, task.Policy.Params())
+		row := npz.Of(slices.Repeat([]float32{float32(x), 1}, task.Policy.Params())[:task.Policy.Params()], 1,
+			task.Policy.Params())
 		rows := must.Get(xla.Uploads(row, p.Copies()))
 		found := must.Get(evaluator.Evaluate(rows, 0, nil))
 		rows.Free()

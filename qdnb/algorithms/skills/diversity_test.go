@@ -171,7 +171,8 @@ func TestDiversitiesLearn(t *testing.T) {
 	}{
 		{DIAYN{LearningRate: 1e-2, Hidden: []int{16, 16}}, far, 150, 0.95 * log3, log3, 0.5},
 		{DADS{LearningRate: 1e-2, Hidden: []int{16, 16}, Components: 4}, moving, 200, 0.8 * log3, log3 + 1e-6, 0.5},
-		{METRA{LearningRate: 1e-2, Hidden: []int{16, 16}, Multiplier: 30, Slack: 1e-3}, straight, 800, 0.8 * metra, 1.1 * metra, 0.5},
+		{METRA{LearningRate: 1e-2, Hidden: []int{16, 16}, Multiplier: 30, Slack: 1e-3}, straight, 800, 0.8 * metra,
+			1.1 * metra, 0.5},
 	} {
 		xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 			reward, first, last := learn(t, p, c.d, c.h, c.steps)

@@ -141,7 +141,8 @@ func TestSeeds(t *testing.T) {
 	config.Seed = 2
 	two := startSearch(t, xlatest.Pure(t), diaynReward, config)
 	differ := xlatest.Differ(memory(t, one), memory(t, two))
-	for _, name := range []string{"Learner.Actor.Params.Kernel.0", "Learner.Critic.Trainable.Params.0.Kernel.0", "Envs.Observation"} {
+	for _, name := range []string{"Learner.Actor.Params.Kernel.0", "Learner.Critic.Trainable.Params.0.Kernel.0",
+		"Envs.Observation"} {
 		if !slices.Contains(differ, name) {
 			t.Errorf("seed 2 has the same %s", name)
 		}

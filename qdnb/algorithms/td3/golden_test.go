@@ -36,7 +36,8 @@ func readPublished(t *testing.T) published {
 		ReplayBufferSize: 1, NumCriticTrainingSteps: 1, NumPGTrainingSteps: 1,
 	}
 	must.Do(limits.Of(config))
-	return published{f, New(config, nn.NewPolicy(f.Shape("data.obs")[1], f.Hidden("actor.Dense_%d.bias"), f.Shape("data.actions")[1]))}
+	return published{f, New(config, nn.NewPolicy(f.Shape("data.obs")[1], f.Hidden("actor.Dense_%d.bias"),
+		f.Shape("data.actions")[1]))}
 }
 
 // batch returns the transitions in the given rows of the data, joined to rows of the layout.

@@ -584,8 +584,9 @@ func TestLinesThatLeaveTheAxisAreMarked(t *testing.T) {
 
 // Labels begin with a capital letter, whatever names they are made of, but symbols stay.
 func TestLabelsBeginWithCapitals(t *testing.T) {
-	for label, want := range map[string]string{"environment steps": "Environment steps", "QD score": "QD score", "x (m)": "x (m)",
-		"σ1": "σ1", "über": "Über", "": "", "m/s": "m/s"} {
+	for label, want := range map[string]string{"environment steps": "Environment steps", "QD score": "QD score",
+		"x (m)": "x (m)",
+		"σ1":    "σ1", "über": "Über", "": "", "m/s": "m/s"} {
 		p := must.Get(Lines(Axes{XLabel: label}))
 		if p.X.Label.Text != want {
 			t.Errorf("%q, want %q", p.X.Label.Text, want)
@@ -606,7 +607,8 @@ func TestSymmetricLogarithmicAxis(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
 		want   bool
-	}{{values, true}, {[]float64{1, 2, 3, 90}, false}, {[]float64{-9000, -30, -29, -28}, true}, {[]float64{0, 0, 0, 5}, false}, {nil, false}} {
+	}{{values, true}, {[]float64{1, 2, 3, 90}, false}, {[]float64{-9000, -30, -29, -28}, true},
+		{[]float64{0, 0, 0, 5}, false}, {nil, false}} {
 		if got := flattened([]Series{{Y: c.values}}); got != c.want {
 			t.Errorf("%v: %v", c.values, got)
 		}

@@ -116,7 +116,8 @@ func Repertoire(run *runs.Run, by ...Metric) (Grid, error) {
 		if err != nil {
 			return Grid{}, err
 		}
-		points := Points{Title: title, Components: names, Lower: lists.Convert[float64](lower), Upper: lists.Convert[float64](upper), Bar: bar}
+		points := Points{Title: title, Components: names, Lower: lists.Convert[float64](lower),
+			Upper: lists.Convert[float64](upper), Bar: bar}
 		for _, cell := range newest.Filled() {
 			points.At = append(points.At, lists.Convert[float64](newest.Descriptor(cell)))
 			points.Values = append(points.Values, values[cell])

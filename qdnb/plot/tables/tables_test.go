@@ -91,7 +91,8 @@ func TestMinus(t *testing.T) {
 		Rows: [][]tables.Entry{tables.Row("ant-trap-0", "-0.250 (± 1.0e-5) | -inf"),
 			tables.Row("pga-map-elites 5-10", "-3 -4")},
 	}
-	for _, text := range []string{table.Markdown(), regexp.MustCompile("<.*?>").ReplaceAllString(table.HTML(), ""), table.Text()} {
+	for _, text := range []string{table.Markdown(), regexp.MustCompile("<.*?>").ReplaceAllString(table.HTML(), ""),
+		table.Text()} {
 		errtest.Contains(t, text, "from −1", "(−5, −2.5)", "−1: the opposite one.", "ant-trap-0", "−0.250 (± 1.0e−5)",
 			"−inf", "pga-map-elites 5-10", "−3 −4")
 	}
