@@ -108,8 +108,8 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 			r.Programs = ""
 		}
 	}
-	r.measure(s.Budget)
-	if err := r.configure(c); err != nil || !complete {
+	err := r.configure(c)
+	if r.measure(s.Budget); err != nil || !complete {
 		return r, err
 	}
 	rows, err := rowsOf(run, "env_steps", "seconds", "max_fitness", "coverage", "qd_score")

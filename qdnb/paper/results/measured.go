@@ -3,6 +3,7 @@ package results
 import (
 	_ "embed"
 	"encoding/csv"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,10 +47,14 @@ func MediumSteps(algorithm, env string) int64 {
 	return steps[[2]string{algorithm, env}]
 }
 
-// measure sets the processor time and machine of a run whose budget was measured, instead of those of the machine
-// that happened to train it.
+// measure sets the processor time and machine of a run whose budget was measured, with networks as at scale medium,
+// instead of those of the machine that happened to train it.
 func (r *Trained) measure(budget runs.Budget) {
-	if steps, machine := measured(); budget.EnvSteps > 0 && budget.EnvSteps == steps[[2]string{r.Algorithm, r.Env}] {
+	steps, machine := measured()
+	if !slices.Equal(r.Units, []int{64, 64}) {
+		return
+	}
+	if budget.EnvSteps > 0 && budget.EnvSteps == steps[[2]string{r.Algorithm, r.Env}] {
 		r.Processor, r.CPUSeconds, r.Machine = MediumTime.Seconds(), MediumTime.Seconds(), machine
 	}
 }

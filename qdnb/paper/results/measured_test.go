@@ -18,8 +18,12 @@ func TestMeasured(t *testing.T) {
 			t.Errorf("%v: %d steps", pair, n)
 		}
 	}
-	r := Trained{Algorithm: "map-elites", Env: "pointmaze", Processor: 500, Machine: "another"}
-	other := r
+	r := Trained{Algorithm: "map-elites", Env: "pointmaze", Processor: 500, Machine: "another", Units: []int{64, 64}}
+	other, larger := r, r
+	larger.Units = []int{256, 256}
+	if larger.measure(runs.Budget{EnvSteps: MediumSteps(r.Algorithm, r.Env)}); larger.Processor != 500 {
+		t.Errorf("larger networks: %.0f s", larger.Processor)
+	}
 	r.measure(runs.Budget{EnvSteps: MediumSteps(r.Algorithm, r.Env)})
 	if r.Processor != 360 || r.CPUSeconds != 360 || r.Machine != machine || machine == "" {
 		t.Errorf("%.0f s on %q", r.Processor, r.Machine)
