@@ -72,7 +72,7 @@ var (
 // has cores: sums are split by threads.
 func TestSameBytes(t *testing.T) {
 	if os.Getenv(determinismEnv) == "" {
-		t.Skip("SKIPPED: it takes some twenty minutes; `make test-determinism`, or QDNB_DETERMINISM=1, " + "runs it")
+		t.Skip("SKIPPED: it takes some twenty minutes; `make test-determinism`, or QDNB_DETERMINISM=1, runs it")
 	}
 	onXLA(t)
 	if runtime.NumCPU() == 1 {
