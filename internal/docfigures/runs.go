@@ -51,7 +51,7 @@ func determinism(ctx context.Context, folder string) (figures.Grid, error) {
 	}
 	var charts []chart
 	for i, env := range []string{"pointmaze", "walker-uni"} {
-		c := chart{Axes: figures.Axes{Title: env, XLabel: "generation", YLabel: "QD score"}}
+		c := chart{Axes: figures.Axes{Title: env, XLabel: "Generation", YLabel: "QD score"}}
 		for k, backend := range []string{"cpu", "go"} {
 			dashes := [][]vg.Length{nil, dashed}[k]
 			for seed, hue := range []color.NRGBA{blue, orange, green} {
@@ -61,7 +61,7 @@ func determinism(ctx context.Context, folder string) (figures.Grid, error) {
 				if err != nil {
 					return figures.Grid{}, err
 				}
-				line, err := curve(run, fmt.Sprintf("seed %d, %s", seed, run.Status.Backend), "qd_score",
+				line, err := curve(run, fmt.Sprintf("Seed %d, %s", seed, run.Status.Backend), "qd_score",
 					figures.Style{Color: hue, Dashes: dashes})
 				if err != nil {
 					return figures.Grid{}, err
@@ -95,23 +95,23 @@ func faults(ctx context.Context, folder string) (figures.Grid, error) {
 	}
 	var charts []chart
 	for _, metric := range []struct{ column, label string }{
-		{"coverage", "coverage (%)"}, {"qd_score", "QD score"},
+		{"coverage", "Coverage (%)"}, {"qd_score", "QD score"},
 	} {
-		c := chart{Axes: figures.Axes{XLabel: "generation", YLabel: metric.label}}
-		one, err := curve(undisturbed, "undisturbed", metric.column, figures.Style{Color: blue})
+		c := chart{Axes: figures.Axes{XLabel: "Generation", YLabel: metric.label}}
+		one, err := curve(undisturbed, "Undisturbed", metric.column, figures.Style{Color: blue})
 		if err != nil {
 			return figures.Grid{}, err
 		}
-		other, err := curve(killed, fmt.Sprintf("killed %d times", len(kills)), metric.column,
+		other, err := curve(killed, fmt.Sprintf("Killed %d times", len(kills)), metric.column,
 			figures.Style{Color: orange, Dashes: dashed})
 		if err != nil {
 			return figures.Grid{}, err
 		}
 		top := one.Y[len(one.Y)-1]
 		for _, at := range kills {
-			c.Lines = append(c.Lines, figures.Series{Name: "resumed here",
+			c.Lines = append(c.Lines, figures.Series{Name: "Resumed here",
 				X: []float64{at, at}, Y: []float64{0, top},
-				Style: &figures.Style{Name: "resumed here", Color: grey, Dashes: dotted}})
+				Style: &figures.Style{Name: "Resumed here", Color: grey, Dashes: dotted}})
 		}
 		c.Lines = append(c.Lines, one, other)
 		charts = append(charts, c)
