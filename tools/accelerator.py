@@ -2,22 +2,25 @@
 
 Needs no network, and Go only to build QDNB and the test programs next to it (`make accelerator`). Every result is written to DIR as
 soon as it is known, so that it may be stopped at any time; DIR/summary.md has the table for docs/reference/set-up.md.
-Stages: doctor; golden files; rollouts and updates, and the same with JAX and Brax where they are
-installed for this accelerator (PEER_PYTHON names a Python that has them); variation by policy gradient of 50 individuals and of 1;
-a short training of each family, twice, whose bytes must be the same; then the same with later methods, in
-small sizes. With --backend cpu it is a dry run with small sizes. The exit status is 1 if a stage fails or its
-result is not as required; stages for which no time is left are listed.
+Timings come first, one after the other: doctor; rollouts and updates, and the same with JAX and Brax where they are
+installed for this accelerator (PEER_PYTHON names a Python that has them); variation by policy gradient of 50 individuals and of 1.
+Then several at a time, as the processor has cores: golden files; a short training of each family, twice, whose bytes must be
+the same; the same with later methods, in small sizes. With --backend cpu it is a dry run with small sizes. The exit status is 1
+if a stage fails or its result is not as required; stages for which no time is left are listed.
 """
 
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
+import contextlib
 import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import gobench
@@ -51,16 +54,19 @@ class Machine:
         self.tests = os.path.dirname(self.qdnb)  # has envs.test and bench.test
         self.deadline = time.monotonic() + seconds
         self.rows: list[tuple[str, str, str]] = []  # stage, result, "ok", "FAIL" or "no time"
+        self.lock = threading.Lock()
+        self.running: set[subprocess.Popen[str]] = set()
         os.makedirs(self.out, exist_ok=True)
         self.environment = {**os.environ, "QDNB_NO_DOWNLOAD": "1", "QDNB_BACKEND": backend}
 
     def add(self, stage: str, result: str, state: str = "ok") -> None:
-        self.rows.append((stage, result, state))
-        print(f"{state:<8} {stage}: {result}", flush=True)
-        with open(os.path.join(self.out, "summary.md.part"), "w", encoding="utf-8") as file:
-            file.write("| stage | result | |\n|---|---|---|\n")
-            file.writelines(f"| {a} | {b} | {c} |\n" for a, b, c in self.rows)
-        os.replace(file.name, os.path.join(self.out, "summary.md"))
+        with self.lock:
+            self.rows.append((stage, result, state))
+            print(f"{state:<8} {stage}: {result}", flush=True)
+            with open(os.path.join(self.out, "summary.md.part"), "w", encoding="utf-8") as file:
+                file.write("| stage | result | |\n|---|---|---|\n")
+                file.writelines(f"| {a} | {b} | {c} |\n" for a, b, c in self.rows)
+            os.replace(file.name, os.path.join(self.out, "summary.md"))
 
     def run(self, stage: str, command: list[str], most: float, env: dict[str, str] | None = None) -> str | None:
         """Returns what a command prints, or None after adding a row that says why there is none."""
@@ -73,6 +79,7 @@ class Machine:
         with open(os.path.join(self.out, name + ".log"), "w+", encoding="utf-8") as log:
             with subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, text=True, env=env or self.environment, cwd=ROOT,
                                   start_new_session=True) as process:
+                self.running.add(process)
                 try:
                     process.wait(min(most, left))
                 except BaseException as error:
@@ -80,6 +87,8 @@ class Machine:
                     late = isinstance(error, subprocess.TimeoutExpired)
                     if not late:
                         raise
+                finally:
+                    self.running.discard(process)
             log.seek(0)
             text = log.read()
         if process.returncode:
@@ -87,6 +96,13 @@ class Machine:
             self.add(stage, f"ended after {duration(time.monotonic() - start)}" if late else last[:200], "no time" if late else "FAIL")
             return None
         return text
+
+    def stop(self) -> None:
+        """Ends the commands of other threads, and starts no more."""
+        self.deadline = 0
+        for process in list(self.running):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def bench(self, stage: str, benchmark: str) -> dict | None:
         """Runs a benchmark, see gobench.command."""
@@ -117,13 +133,6 @@ def measure(machine: Machine, small: bool) -> None:
     if (found := machine.json("doctor", ["doctor"])) is not None:
         machine.add("doctor", f"{found['backend']}, {'; '.join(found['devices'])[:200]}")
 
-    files = ["onestep_pointmaze", "onestep_walker-uni", "onestep_ant-uni", "onestep_halfcheetah-uni", "traj_walker-uni"]
-    files = files[:1] if small else files
-    command = [os.path.join(machine.tests, "envs.test"), "-test.v", "-test.run", f"TestGoldenSteps/.*/^({'|'.join(files)}).npz$"]
-    if (text := machine.run("golden files", command, 120, {**machine.environment, "QDNB_GOLDEN": GOLDEN})) is not None:
-        passed = text.count(".npz (") if " FAIL: " not in text else 0
-        machine.add("golden files", f"{passed} of {len(files)} files PASS", "ok" if passed == len(files) else "FAIL")
-
     updates = 10 if small else 300
     buffer = "2000" if small else "100000"
     for learner in ("td3", "sac"):
@@ -144,29 +153,58 @@ def measure(machine: Machine, small: bool) -> None:
                     "ok" if ratio <= MOST or small else "FAIL")
 
     for env in envs:
-        if (found := machine.bench(f"rollout on {env}", f"Rollout 3x -env {env} -batch {batch} -steps {steps}")) is not None:
-            machine.add(f"rollout on {env}", f"{found['env-steps/s']:,.0f} env steps/s; compiled in {found['compile-s']:.1f} s")
+        rollout(machine, env, batch, steps)
 
+    peer(machine, "peer: updates of td3", ["updates.py", "td3", "--steps", str(updates)], "best_s", updates, "updates/s")
+    peer(machine, "peer: updates of sac", ["updates.py", "sac", "--steps", str(updates)], "best_s", updates, "updates/s")
+    for env in ("walker-uni", "ant-uni")[:1 if small else 2]:
+        peer(machine, f"peer: rollout on {env}", ["brax_rollout.py", env, "--batch", str(batch), "--steps", str(steps)], "best_s",
+             batch * steps, "env steps/s")
+
+
+def check(machine: Machine, small: bool) -> None:
+    """Compares with golden files and trains every family twice, several processes at a time: here times do not count."""
+    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 4)) as pool:
+        waiting = [pool.submit(golden, machine, small)]
+        waiting += [pool.submit(train_twice, machine, name, arguments) for name, arguments in trainings(small).items()]
+        waiting.append(pool.submit(rollout, machine, "HalfCheetah-v5", *((16, 20) if small else (1000, 250))))
+        try:
+            for one in waiting:
+                one.result()
+        except BaseException:
+            machine.stop()
+            raise
+
+
+def rollout(machine: Machine, env: str, batch: int, steps: int) -> None:
+    if (found := machine.bench(f"rollout on {env}", f"Rollout 3x -env {env} -batch {batch} -steps {steps}")) is not None:
+        machine.add(f"rollout on {env}", f"{found['env-steps/s']:,.0f} env steps/s; compiled in {found['compile-s']:.1f} s")
+
+
+def golden(machine: Machine, small: bool) -> None:
+    files = ["onestep_pointmaze", "onestep_walker-uni", "onestep_ant-uni", "onestep_halfcheetah-uni", "traj_walker-uni"]
+    files = files[:1] if small else files
+    command = [os.path.join(machine.tests, "envs.test"), "-test.v", "-test.run", f"TestGoldenSteps/.*/^({'|'.join(files)}).npz$"]
+    if (text := machine.run("golden files", command, 240, {**machine.environment, "QDNB_GOLDEN": GOLDEN})) is not None:
+        passed = text.count(".npz (") if " FAIL: " not in text else 0
+        machine.add("golden files", f"{passed} of {len(files)} files PASS", "ok" if passed == len(files) else "FAIL")
+
+
+def trainings(small: bool) -> dict[str, list[str]]:
+    """The arguments of the trainings of both families and of later methods by name."""
     sizes = ["--set", "hidden=[8,8]", "--set", "cells=64", "--set", "cvt_samples=500"] if small else []
-    for name, arguments in {
+    found = {
         "neuroevolution": ["--algorithm", "map-elites", "--env", "pointmaze", "--generations", "2" if small else "20", *sizes,
                            *(["--set", "batch=16", "--set", "episode_length=20"] if small else [])],
         "reinforcement learning": ["--algorithm", "dads-reward", "--env", "walker-uni", "--env-steps", "200" if small else "3000", *sizes,
                                    *(["--set", "replay_buffer_size=1000", "--set", "batch_size=16", "--set", "evaluation_states=2",
                                       "--set", "episode_length=20"] if small else [])],
-    }.items():
-        train_twice(machine, name, arguments)
-
-    peer(machine, "peer: updates of td3", ["updates.py", "td3", "--steps", str(updates)], "best_s", updates, "updates/s")
-    peer(machine, "peer: updates of sac", ["updates.py", "sac", "--steps", str(updates)], "best_s", updates, "updates/s")
-    peer(machine, "peer: rollout on walker-uni", ["brax_rollout.py", "walker-uni", "--batch", str(batch), "--steps", str(steps)],
-         "best_s", batch * steps, "env steps/s")
-
+    }
     for name, text in LATER.items():
-        arguments = ["--algorithm", name, "--env"]
+        found[name] = ["--algorithm", name, "--env"]
         for word in text.split() + ["cells=64", "cvt_samples=500"]:
-            arguments += ["--set", word] if "=" in word else [word]
-        train_twice(machine, name, arguments)
+            found[name] += ["--set", word] if "=" in word else [word]
+    return found
 
 
 def train_twice(machine: Machine, name: str, arguments: list[str]) -> None:
@@ -174,7 +212,7 @@ def train_twice(machine: Machine, name: str, arguments: list[str]) -> None:
     sums = []
     for time_ in ("first", "second"):
         runs = os.path.join(machine.out, "runs", f"{name}-{time_}".replace(" ", "-"))
-        found = machine.json(f"training by {name}, {time_} time", ["train", *arguments, "--runs", runs, "--fresh", "--quiet"], 120)
+        found = machine.json(f"training by {name}, {time_} time", ["train", *arguments, "--runs", runs, "--fresh", "--quiet"], 240)
         if found is None:
             return
         machine.add(f"training by {name}, {time_} time", f"{found['env_steps']} env steps in {found['seconds']:.1f} s, "
@@ -200,6 +238,7 @@ def main() -> int:
     machine = Machine(options.qdnb, options.backend, options.out, options.seconds)
     try:
         measure(machine, options.backend == "cpu")
+        check(machine, options.backend == "cpu")
     except KeyboardInterrupt:
         print(f"stopped; the results so far are in {options.out}")
         return 130

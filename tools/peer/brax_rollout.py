@@ -14,14 +14,25 @@ import warnings
 
 warnings.filterwarnings("ignore")
 
-import brax
 import jax
 import jax.numpy as jnp
+
+# Names that Brax uses and newer versions of JAX no longer have, for a machine whose JAX is the one for its GPU.
+for name in ("tree_map", "tree_flatten", "tree_unflatten"):
+    setattr(jax, name, getattr(jax.tree_util, name))
+jax.tree_multimap = jax.tree_util.tree_map
+
+try:
+    from jax.core import trace_state_clean
+except ImportError:
+    from jax._src.core import trace_state_clean
+
+import brax
 from brax import jumpy
 from brax.envs import ant, env, halfcheetah, hopper, humanoid, walker2d
 
 # Brax asks a JAX 0.3 interface whether it runs under jit. This JAX always answers no, and Brax would unroll its loops.
-jumpy._in_jit = lambda: not jax.core.trace_state_clean()
+jumpy._in_jit = lambda: not trace_state_clean()
 
 
 def walls(name, capsules):
