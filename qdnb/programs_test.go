@@ -33,12 +33,21 @@ var compiled = strings.Fields(`abs add all_reduce and bitcast_convert broadcast_
 	while xor`)
 
 var (
-	operation = regexp.MustCompile(`"stablehlo\.(\w+)"`)
-	elements  = regexp.MustCompile(`tensor<(?:\d+x)*(\w+)>`)
 	loop      = regexp.MustCompile(`"stablehlo\.while"\(%\w+, (%\w+)`)
 	openOrder = regexp.MustCompile(`"stablehlo\.(?:scatter|all_reduce)".*\n.*\n\s*%\w+ = ` +
 		`"stablehlo\.(?:add|multiply)"\(%\w+, %\w+\) : \(tensor<b?f\d`)
 )
+
+// between returns the distinct parts of a text from each begin to the next end. Regular expressions take seconds for
+// the programs of the ledger.
+func between(text, begin, end string) map[string]bool {
+	found := map[string]bool{}
+	for _, text, ok := strings.Cut(text, begin); ok; _, text, ok = strings.Cut(text, begin) {
+		part, _, _ := strings.Cut(text, end)
+		found[part] = true
+	}
+	return found
+}
 
 // waits counts the loops of a program whose count is not a constant.
 func waits(text string) (loops int) {
@@ -114,15 +123,15 @@ func welcome(t *testing.T, name string, kind backend.Kind, programs []session.Pr
 	types := []string{"f32", "i32", "i64", "ui32", "ui64", "i1"} // not f64, which TPUs lack
 	for _, p := range programs {
 		text := string(p.Text)
-		for _, match := range operation.FindAllStringSubmatch(text, -1) {
-			if !slices.Contains(compiled, match[1]) {
+		for operation := range between(text, `"stablehlo.`, `"`) {
+			if !slices.Contains(compiled, operation) {
 				t.Errorf("%s of %s for %s has the operation %s: add it to the list if `make aot` compiles it",
-					p.Name, name, kind, match[1])
+					p.Name, name, kind, operation)
 			}
 		}
-		for _, match := range elements.FindAllStringSubmatch(text, -1) {
-			if !slices.Contains(types, match[1]) {
-				t.Errorf("%s of %s for %s has numbers of type %s", p.Name, name, kind, match[1])
+		for tensor := range between(text, "tensor<", ">") {
+			if number := tensor[strings.LastIndex(tensor, "x")+1:]; !slices.Contains(types, number) {
+				t.Errorf("%s of %s for %s has numbers of type %s", p.Name, name, kind, number)
 			}
 		}
 		if open := openOrder.FindString(text); open != "" {

@@ -187,11 +187,13 @@ import (
 
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/runs"
 )
 
 func main() {
 	run := nb.Must(qdnb.Train(nb.Interruptible(), qdnb.Spec{
 		Algorithm: "map-elites", Env: "pointmaze", Budget: qdnb.Generations(1),
+		Tune: runs.Assign("batch=4", "hidden=[4]", "cells=8", "cvt_samples=100"),
 	}))
 	fmt.Println("generation", run.Status.Generation)
 }
@@ -313,7 +315,7 @@ func TestGoCodeOfPagesCompiles(t *testing.T) {
 			if !strings.Contains(text, "func block") {
 				continue
 			}
-			imports := "package main\n\nimport . \"github.com/gomlx/gomlx/core/graph\"\n"
+			imports := "package page // which is not linked\n\nimport . \"github.com/gomlx/gomlx/core/graph\"\n"
 			seen := map[string]bool{}
 			for _, match := range regexp.MustCompile(`\b([a-z]+)\.[A-Z]`).FindAllStringSubmatch(text, -1) {
 				if path := packages[match[1]]; path != "" && !seen[match[1]] {
@@ -321,7 +323,7 @@ func TestGoCodeOfPagesCompiles(t *testing.T) {
 				}
 				seen[match[1]] = true
 			}
-			files["pages/"+name+"/main.go"] = imports + text + "func main() {}\n"
+			files["pages/"+name+"/page.go"] = imports + text
 			args = append(args, "./pages/"+name)
 		}
 	}
