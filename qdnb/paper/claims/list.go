@@ -48,7 +48,7 @@ var list = []claim{
 	{"qd-score", "on every task but ant-omni the best QD method has a better QD score than the best " +
 		"mutual-information method, and on ant-omni DADS+REWARD is on the level of MAP-Elites (within " +
 		"20 %)", "table 1", (*check).everywhere, func(c *check) {
-		for _, env := range environments {
+		for _, env := range c.tasks(methods) {
 			if env == "ant-omni" {
 				c.versus("", env, results.QDScore, "dads-reward", "map-elites", similar)
 				continue
@@ -59,9 +59,9 @@ var list = []claim{
 	}},
 	{"max-fitness", "no single method has the best max fitness on all tasks (best and second best)",
 		"table 1", func(c *check) bool {
-			return !slices.ContainsFunc(methods, func(label string) bool { return c.best[label] == len(environments) })
+			return !slices.ContainsFunc(methods, func(label string) bool { return c.best[label] == len(c.parts) })
 		}, func(c *check) {
-			for _, env := range environments {
+			for _, env := range c.tasks(methods) {
 				top := c.bestOf(methods, env, results.MaxFitness)
 				for _, label := range methods { // equal in the digits of a table
 					own := c.scores(label, env, results.MaxFitness).median()
@@ -83,9 +83,9 @@ var list = []claim{
 	{"pga-efficiency", "PGA-MAP-Elites is more sample-efficient than MAP-Elites: after the same number " +
 		"of steps its max fitness is better on most tasks", "figure 7", (*check).mostly, func(c *check) {
 		c.same = true
-		for _, env := range environments {
+		pair := []string{"pga-map-elites", "map-elites"}
+		for _, env := range c.tasks(pair) {
 			steps := math.Inf(1) // reached by both
-			pair := []string{"pga-map-elites", "map-elites"}
 			for _, label := range pair {
 				for _, x := range c.whole.Scores(label, env, results.EnvSteps) {
 					steps = min(steps, x)
@@ -121,9 +121,10 @@ var list = []claim{
 	{"smerl", "SMERL has a better max fitness than the plain sum of rewards, and a lower QD score, on " +
 		"most tasks", "table 1", (*check).mostly, func(c *check) {
 		c.smerl = true
+		tasks := c.tasks(reinforcement)
 		for _, variant := range records.Names(records.Unrewarded) {
 			smerl, sum := "smerl-"+variant, variant+"-reward"
-			for _, env := range environments {
+			for _, env := range tasks {
 				c.versus(variant+" max fitness", env, results.MaxFitness, smerl, sum, above)
 				c.versus(variant+" QD score", env, results.QDScore, sum, smerl, above)
 			}
@@ -131,7 +132,7 @@ var list = []claim{
 	}},
 	{"aurora", "AURORA loses little QD score against MAP-Elites (it keeps 75 % on most tasks)", "table 1", (*check).mostly,
 		func(c *check) {
-			for _, env := range environments {
+			for _, env := range c.tasks([]string{"aurora", "map-elites"}) {
 				c.versus("", env, results.QDScore, "aurora", "map-elites",
 					func(a, b float64) bool { return a >= littleLoss*b })
 			}
