@@ -22,8 +22,10 @@ func TestTasks(t *testing.T) {
 			}
 		}
 	}
-	if task, ok := catalog.Find("moon"); ok || task.Positions() {
-		t.Errorf("moon: %+v", task)
+	for _, name := range []string{"moon", "Swimmer-v5-torso", "Hopper-v5-position", "Ant-v5-"} {
+		if task, ok := catalog.Find(name); ok || task.Positions() {
+			t.Errorf("%s: %+v", name, task)
+		}
 	}
 }
 

@@ -1,11 +1,13 @@
 package catalog
 
-// gymnasium returns the tasks of Gymnasium's MuJoCo robots, version 5, each with one or more descriptors,
-// which the ends of names such as Ant-v5-position say: without one they are the contacts of the feet; the
-// swimmer, which has none, has its final position.
+import "strings"
+
+// gymnasium returns a task of Gymnasium's MuJoCo robots, version 5. The end of a name such as Ant-v5-position says
+// which descriptor it has: without one they are the contacts of the feet; the swimmer, which has none, has its final
+// position.
 // Episodes have at most 1000 steps. Offset is at least 1.4 times the lowest reward of 20 000 steps of Gymnasium
 // under random actions: -3.9 for the ant, then -3.4, -1.9, -2.3, -5.1 and -1.7 for the swimmer.
-func gymnasium() (list []Task) {
+func gymnasium(name string) (Task, bool) {
 	for _, t := range []struct {
 		name                  string
 		observations, actions int
@@ -21,24 +23,28 @@ func gymnasium() (list []Task) {
 		{"Humanoid-v5", 348, 17, 15, []string{"left foot", "right foot"}, 0.8, 30},
 		{"Swimmer-v5", 8, 2, 3, nil, 0, 15},
 	} {
-		add := func(suffix string, d Descriptor) {
-			list = append(list, Task{Spec: Spec{Name: t.name + suffix, Observations: t.observations, Actions: t.actions,
-				Length: 1000, Offset: t.offset, Descriptor: d}})
-		}
-		square := position(meters, Rect{-t.reach, -t.reach, t.reach, t.reach})
-		if t.feet == nil {
-			add("", square)
+		end, ok := strings.CutPrefix(name, t.name)
+		if !ok {
 			continue
 		}
-		add("", contacts(t.feet...))
-		torso := Descriptor{Kind: Mean, Components: []string{"pitch of the torso (rad)"}, Lower: []float32{-t.torso},
-			Upper: []float32{t.torso}}
-		if t.reach > 0 {
-			add("-position", square)
-			torso.Components = append([]string{"roll of the torso (rad)"}, torso.Components...)
-			torso.Lower, torso.Upper = append(torso.Lower, torso.Lower...), append(torso.Upper, torso.Upper...)
+		var d Descriptor
+		switch {
+		case end == "" && t.feet != nil:
+			d = contacts(t.feet...)
+		case end == "" || end == "-position" && t.feet != nil && t.reach > 0:
+			d = position(meters, Rect{-t.reach, -t.reach, t.reach, t.reach})
+		case end == "-torso" && t.torso > 0:
+			d = Descriptor{Kind: Mean, Components: []string{"pitch of the torso (rad)"}, Lower: []float32{-t.torso},
+				Upper: []float32{t.torso}}
+			if t.reach > 0 {
+				d.Components = append([]string{"roll of the torso (rad)"}, d.Components...)
+				d.Lower, d.Upper = append(d.Lower, d.Lower...), append(d.Upper, d.Upper...)
+			}
+		default:
+			return Task{}, false
 		}
-		add("-torso", torso)
+		return Task{Spec: Spec{Name: name, Observations: t.observations, Actions: t.actions, Length: 1000,
+			Offset: t.offset, Descriptor: d}}, true
 	}
-	return list
+	return Task{}, false
 }

@@ -107,9 +107,14 @@ func others() []Task {
 // Find returns an environment by its name, of the paper or not. An unknown name gives false and a
 // Task without facts.
 func Find(name string) (Task, bool) {
-	tasks := slices.Concat(Tasks(), others(), functions(), gymnasium())
-	if i := slices.IndexFunc(tasks, func(t Task) bool { return t.Name == name }); i >= 0 {
-		return tasks[i], true
+	if task, ok := gymnasium(name); ok {
+		return task, true
+	}
+	for _, list := range []func() []Task{Tasks, others, functions} {
+		tasks := list()
+		if i := slices.IndexFunc(tasks, func(t Task) bool { return t.Name == name }); i >= 0 {
+			return tasks[i], true
+		}
 	}
 	return Task{}, false
 }
