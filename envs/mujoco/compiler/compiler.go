@@ -78,13 +78,16 @@ func Compile(ctx context.Context, path string) (mujoco.Model, error) {
 	return model, err
 }
 
-// run runs a script with MuJoCo. It returns its answer, as JSON.
-func run(ctx context.Context, script string, args ...string) ([]byte, error) {
+// run runs a script with MuJoCo on a model, in another folder. It returns its answer, as JSON.
+func run(ctx context.Context, script, path string, args ...string) ([]byte, error) {
 	python, err := findPython(ctx)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, python.path, append([]string{"-", python.packages}, args...)...)
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, python.path, append([]string{"-", python.packages, path}, args...)...)
 	cmd.Env = append(os.Environ(), "PYTHONSAFEPATH=1")               // modules in the current folder are not imported
 	if cmd.Dir, err = os.MkdirTemp("", "qdnb-mujoco-"); err != nil { // where MuJoCo logs its warnings
 		return nil, err

@@ -172,6 +172,13 @@ func TestMuJoCoReads(t *testing.T) {
 	}
 }
 
+// MuJoCo runs in another folder, and finds a file that is named relative to this one.
+func TestReferenceOfARelativePath(t *testing.T) {
+	fakePython(t, "echo 311 cpython-311 True 4.0.0", `echo "{\"error\":\"$3\"}"`)
+	t.Chdir(t.TempDir())
+	errtest.Want(t, errtest.Of(Reference(t.Context(), "robot.xml", nil)), must.Get(filepath.Abs("robot.xml")))
+}
+
 // A reference has the arrays of the golden files, and only contacts of the pairs.
 func TestReference(t *testing.T) {
 	needsMuJoCo(t)
