@@ -97,6 +97,9 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 		if !slices.Contains(bodies, body) {
 			return t, names.Unknown("foot", body, bodies)
 		}
+		if !slices.ContainsFunc(grounded(system), func(g groundPair) bool { return bodies[m.GeomBodyID[g.geom]] == body }) {
+			return t, fmt.Errorf("the foot %s cannot touch the ground%s, or name other feet (Feet, --feet)", body, noGround)
+		}
 	}
 	return t, nil
 }
@@ -153,23 +156,19 @@ func feetOf(system *mujoco.System, trunk int) ([]string, error) {
 		z    float64
 	}
 	lowest := map[int]end{} // of each link
-	for _, pair := range system.Pairs() {
-		for i, geom := range []int{pair.Geom1, pair.Geom2} {
-			other := []int{pair.Geom2, pair.Geom1}[i]
-			body := m.GeomBodyID[geom]
-			if m.BodyWeldID[m.GeomBodyID[other]] != 0 || m.BodyRootID[body] != m.BodyRootID[trunk] ||
-				parents[m.BodyWeldID[body]] {
-				continue
-			}
-			z, link := bottom(m, geom, places[body]), m.BodyWeldID[body]
-			if before, ok := lowest[link]; !ok || z < before.z {
-				lowest[link] = end{body, z}
-			}
+	for _, pair := range grounded(system) {
+		body := m.GeomBodyID[pair.geom]
+		if m.BodyRootID[body] != m.BodyRootID[trunk] || parents[m.BodyWeldID[body]] {
+			continue
+		}
+		z, link := bottom(m, pair.geom, places[body]), m.BodyWeldID[body]
+		if before, ok := lowest[link]; !ok || z < before.z {
+			lowest[link] = end{body, z}
 		}
 	}
 	if len(lowest) == 0 {
-		return nil, fmt.Errorf("no end of a limb of %s can touch the ground, as far as the engine models contacts: name its "+
-			"feet (Feet, --feet)", bodies[trunk])
+		return nil, fmt.Errorf("no end of a limb of %s can touch the ground%s, or name its feet (Feet, --feet)", bodies[trunk],
+			noGround)
 	}
 	ground := math.Inf(1)
 	for _, e := range lowest {
@@ -182,6 +181,26 @@ func feetOf(system *mujoco.System, trunk int) ([]string, error) {
 		}
 	}
 	return feet, nil
+}
+
+// noGround says what helps a robot without a ground.
+const noGround = ", as far as the engine models contacts: give a file with a floor, such as the scene.xml of a robot in MuJoCo " +
+	"Menagerie"
+
+// groundPair are a geom and one that cannot move, which may touch.
+type groundPair struct{ ground, geom int }
+
+// grounded lists the contacts with what cannot move.
+func grounded(system *mujoco.System) (list []groundPair) {
+	m := system.Model()
+	for _, pair := range system.Pairs() {
+		for _, p := range []groundPair{{pair.Geom2, pair.Geom1}, {pair.Geom1, pair.Geom2}} {
+			if m.BodyWeldID[m.GeomBodyID[p.ground]] == 0 {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
 }
 
 // bottom returns the height of the lowest point of a geom, m, given the place of its body.
@@ -249,12 +268,9 @@ func (t RobotTask) System(m mujoco.Model) (*mujoco.System, error) {
 		}
 		bodies := probe.BodyNames()
 		options.Contacts = [][2]string{}
-		for _, pair := range probe.Pairs() {
-			for i, geom := range []int{pair.Geom1, pair.Geom2} {
-				other := []int{pair.Geom2, pair.Geom1}[i]
-				if m.BodyWeldID[m.GeomBodyID[other]] == 0 && slices.Contains(t.Feet, bodies[m.GeomBodyID[geom]]) {
-					options.Contacts = append(options.Contacts, [2]string{m.Names.Geom[other], m.Names.Geom[geom]})
-				}
+		for _, pair := range grounded(probe) {
+			if slices.Contains(t.Feet, bodies[m.GeomBodyID[pair.geom]]) {
+				options.Contacts = append(options.Contacts, [2]string{m.Names.Geom[pair.ground], m.Names.Geom[pair.geom]})
 			}
 		}
 	}
@@ -317,7 +333,7 @@ func (r StoredRobot) MarshalJSON() ([]byte, error) {
 }
 
 // ReadRobot makes the environment of a task of a robot in a file, as [ReadSystem] reads it, or in the robot.json of a
-// run: what the task leaves open is then as stored there. An environment without a name is called after the file.
+// run: what the task leaves open is then as stored there. An environment without a name has [robots.Name].
 func ReadRobot(ctx context.Context, path string, task RobotTask) (*Rigid, error) {
 	if ext := strings.ToLower(filepath.Ext(path)); ext != ".xml" && ext != ".urdf" && ext != ".json" {
 		return nil, fmt.Errorf("%s: want a robot for MuJoCo, which ends in .xml, .urdf or .json", path)
@@ -334,7 +350,7 @@ func ReadRobot(ctx context.Context, path string, task RobotTask) (*Rigid, error)
 	}
 	task = task.or(stored.Task)
 	if task.Name == "" {
-		task.Name = fileName.ReplaceAllString(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), "-")
+		task.Name = fileName.ReplaceAllString(robots.Name(path), "-")
 		if task.Task == Velocity {
 			task.Name += "-velocity"
 		}

@@ -53,7 +53,9 @@ func TestGuessesOfRobots(t *testing.T) {
 	} {
 		errtest.Want(t, errtest.Of(task.Environment(robots.Go1())), want)
 	}
-	errtest.Want(t, errtest.Of(envs.RobotTask{}.Complete(robots.Gymnasium("swimmer"))), "name its feet")
+	for _, feet := range [][]string{nil, {"back"}} { // without a floor
+		errtest.Want(t, errtest.Of(envs.RobotTask{Feet: feet}.Complete(robots.Gymnasium("swimmer"))), "give a file with a floor")
+	}
 }
 
 // A compiled model and its task are read as they were written, and are a compiled model, too.

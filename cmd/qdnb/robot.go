@@ -46,6 +46,9 @@ func (c *robotCmd) Run(ctx context.Context) error {
 	if c.JSON {
 		return usageError{errors.New("--json needs --verify")}
 	}
+	if c.Picture != "" && !strings.EqualFold(filepath.Ext(c.Picture), ".png") {
+		return fmt.Errorf("--picture %s: want a file that ends in .png", c.Picture)
+	}
 	system, notes, err := envs.ReadSystem(ctx, c.File, mujoco.Options{IgnorePairs: c.IgnorePairs,
 		ControlStep: c.ControlStep})
 	if err != nil {
@@ -60,7 +63,7 @@ func (c *robotCmd) Run(ctx context.Context) error {
 	for _, note := range notes {
 		fmt.Printf("note           %s\n", note)
 	}
-	name := strings.TrimSuffix(filepath.Base(c.File), filepath.Ext(c.File))
+	name := robots.Name(c.File)
 	film, err := watch.Robot(name, system)
 	if err != nil {
 		return err

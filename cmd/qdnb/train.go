@@ -52,12 +52,12 @@ type trainCmd struct {
 
 // robotFlags are the settings of the task of a robot; what is not set is guessed.
 type robotFlags struct {
-	Task        string   `enum:",walk,velocity" default:"" placeholder:"NAME"`
+	Task        string   `placeholder:"NAME"`
 	Name        string   `placeholder:"NAME"`
 	Trunk       string   `placeholder:"BODY"`
-	Forward     string   `enum:",x,-x,y,-y" default:"" placeholder:"AXIS"`
+	Forward     string   `placeholder:"AXIS"`
 	Feet        []string `placeholder:"BODY"`
-	Contacts    string   `enum:",feet,all" default:"" placeholder:"WHICH"`
+	Contacts    string   `placeholder:"WHICH"`
 	Reach       float64  `placeholder:"RAD"`
 	ControlStep float64  `name:"control-step" placeholder:"SECONDS"`
 	Steps       int      `placeholder:"N"`

@@ -6,6 +6,8 @@ import (
 	"embed"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/mujoco/compiler"
@@ -18,6 +20,16 @@ import (
 func ReadMJCF(ctx context.Context, path string) (mujoco.Model, error) {
 	model, err := compiler.ReadFile(ctx, path)
 	return model, named(path, err)
+}
+
+// Name is what a robot in a file is called: the file's name without its end, or, as robots of MuJoCo Menagerie are all
+// in a scene.xml, the folder's.
+func Name(path string) string {
+	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	if whole, err := filepath.Abs(path); err == nil && name == "scene" {
+		name = filepath.Base(filepath.Dir(whole))
+	}
+	return name
 }
 
 // ReadFile reads a robot from a file with a configuration of Brax v1: see [ReadBrax].
