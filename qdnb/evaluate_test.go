@@ -145,6 +145,36 @@ func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 	}
 }
 
+// brief is drift in which each step earns 1, until x is beyond 0.7.
+type brief struct{ drift }
+
+func (b brief) Step(s envs.State, action *Node) envs.State {
+	next := b.drift.Step(s, action)
+	next.Reward = OnesLike(next.Reward)
+	x := Abs(Reshape(Slice(next.Observation, AxisRange(), AxisElem(0)), -1))
+	next.Done = ConvertDType(GreaterThan(x, ConstAs(x, 0.7)), x.DType())
+	return next
+}
+
+// Lengths are those until an episode ends, of any number of episodes.
+func TestEvaluateCountsSteps(t *testing.T) {
+	run, _ := madeUp(t, 2)
+	spec := PlaySpec{Environment: brief{drift{"drift"}}, Episodes: 600, Backend: "go"}
+	errtest.Equal(t, "lengths", len(nb.Must(Play(background, run, spec)).Results[1].Lengths), 0)
+	spec.Lengths = true
+	for _, r := range nb.Must(Play(background, run, spec)).Results {
+		found := map[int]bool{}
+		for i, length := range r.Lengths {
+			if found[length] = true; float32(length) != r.Fitnesses[i] {
+				t.Fatalf("episode %d of %s has %d steps, not %g", i, r.Policy, length, r.Fitnesses[i])
+			}
+		}
+		if len(r.Lengths) != 600 || !found[1] || !found[12] || len(found) < 4 {
+			t.Errorf("%d episodes of %s have %v steps", len(r.Lengths), r.Policy, found)
+		}
+	}
+}
+
 // More episodes than one call of the program computes still start from different states.
 func TestEvaluateInParts(t *testing.T) {
 	run, skills := madeUp(t, 2)

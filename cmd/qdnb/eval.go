@@ -22,8 +22,8 @@ import (
 
 type evalCmd struct {
 	runArg
-	Skill     *int `placeholder:"N"`
-	Cell      *int `placeholder:"N"`
+	Skill     []int `placeholder:"N"`
+	Cell      []int `placeholder:"N"`
 	Corrected bool
 	By        runs.Average `enum:"mean,median" default:"mean"`
 	Save      bool
@@ -60,8 +60,9 @@ type evaluatedPolicy struct {
 	FitnessStd     *float64   `json:"fitness_std"` // population standard deviation over episodes
 	FitnessMedian  *float64   `json:"fitness_median"`
 	DescriptorMean []*float64 `json:"descriptor_mean"` // empty if the environment has no descriptor
-	// Fitnesses are those of the episodes, with --cell or --skill.
+	// Fitnesses are those of the episodes, and Lengths their control steps, with --cell or --skill.
 	Fitnesses []*float64 `json:"fitnesses,omitempty"`
+	Lengths   []int      `json:"lengths,omitempty"`
 }
 
 func (c *evalCmd) Run(ctx context.Context) error {
@@ -78,8 +79,9 @@ func (c *evalCmd) Run(ctx context.Context) error {
 	if err := c.By.Used(c.Corrected); err != nil {
 		return err
 	}
-	spec := qdnb.PlaySpec{Skills: given(c.Skill), Cells: given(c.Cell), Episodes: c.Episodes,
-		Seed: c.Seed, Backend: c.Backend}
+	chosen := c.Cell != nil || c.Skill != nil
+	spec := qdnb.PlaySpec{Skills: c.Skill, Cells: c.Cell, Episodes: c.Episodes, Seed: c.Seed, Backend: c.Backend,
+		Lengths: c.JSON && chosen}
 	if spec.Environment, spec.Conditions, err = c.environment(run); err != nil {
 		return err
 	}
@@ -159,7 +161,7 @@ func (c *evalCmd) Run(ctx context.Context) error {
 		for _, x := range r.Descriptor() {
 			p.DescriptorMean = append(p.DescriptorMean, runs.Finite(x))
 		}
-		if c.Cell != nil || c.Skill != nil {
+		if p.Lengths = r.Lengths; chosen {
 			for _, x := range r.Fitnesses {
 				p.Fitnesses = append(p.Fitnesses, runs.Finite(float64(x)))
 			}

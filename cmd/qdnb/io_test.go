@@ -63,9 +63,10 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 	eval := []string{"eval", "--json", "--backend", "go", "--runs", root, "--run", "dads", "--episodes", "3"}
 	answer(t, &all, append(eval, "--seed", "2")...)
 	answer(t, &same, append(eval, "--seed", "3")...)
-	answer(t, &one, append(eval, "--seed", "2", "--skill", "4")...)
+	answer(t, &one, append(eval, "--seed", "2", "--skill", "4,1")...)
 	if all.Run != made.Run || all.Env != "pointmaze" || all.Episodes != 3 || all.Steps != 40 ||
-		all.Backend != "go" || len(all.Results) != 5 || len(one.Results) != 1 {
+		all.Backend != "go" || len(all.Results) != 5 || len(one.Results) != 2 || *one.Results[1].Skill != 1 ||
+		!slices.Equal(one.Results[0].Lengths, []int{40, 40, 40}) || len(one.Results[0].Fitnesses) != 3 {
 		t.Fatalf("%+v and %+v", all, one)
 	}
 	for k, r := range all.Results {

@@ -47,6 +47,8 @@ type Spec struct {
 	// Record stores every step of the episodes, for [Recording.Films] and
 	// [Recording.Trajectories].
 	Record bool
+	// Lengths counts the control steps of the episodes instead, for [Result].
+	Lengths bool
 
 	// Archived starts all episodes of a cell in the initial state of its evaluation in the
 	// repertoire, whatever Seed: the first episode is the archived one. Cells of AURORA and
@@ -78,6 +80,7 @@ type Recording struct {
 type Result struct {
 	policies.Evaluated
 	Recorded []Episode // one for each fitness; nil if steps are not recorded
+	Lengths  []int     // control steps of each episode; nil if they are not counted
 }
 
 // Episode is an episode that was recorded step by step.
@@ -151,6 +154,8 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 		shown, every = options.Env, options.Every
 	}
 	switch {
+	case s.Lengths && !s.Record:
+		recorders = append(recorders, ends)
 	case !s.Record:
 	case over != nil:
 		env = over.Hierarchical
@@ -208,6 +213,15 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 				}
 			}
 			result.Recorded = append(result.Recorded, episode)
+		}
+		if s.Lengths && !s.Record {
+			for steps := range slices.Chunk(evaluated.Records[0], rollouts.Task.Length) {
+				end := slices.Index(steps, 1)
+				if end < 0 {
+					end = len(steps) - 1
+				}
+				result.Lengths = append(result.Lengths, (end+1)*every)
+			}
 		}
 		result.Records = nil
 		r.Results = append(r.Results, result)

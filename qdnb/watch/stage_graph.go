@@ -92,3 +92,10 @@ func pointPoses(s envs.State) *Node {
 	zero := ZerosLike(column(0))
 	return Concatenate([]*Node{xy, AddScalar(zero, pointRadius), OnesLike(zero), zero, zero, zero}, 1)
 }
+
+// ends records whether each step ends the episode.
+func ends(int) envs.Recorder {
+	return envs.Recorder{Every: 1, Width: 1, Row: func(_ envs.State, _ *Node, after envs.State) *Node {
+		return InsertAxes(after.Done, -1)
+	}}
+}
