@@ -155,8 +155,8 @@ func welcome(t *testing.T, name string, kind backend.Kind, programs []session.Pr
 	}
 }
 
-// Programs for TPUs are built. Those for GPUs, and those of all environments but Gymnasium's robots, are checked with the
-// ledger. Small networks have the same operations as the paper's.
+// Programs for TPUs are built. Those for GPUs are checked with the ledger. Small networks have the same operations as the
+// paper's.
 func TestProgramsForAcceleratorsBuild(t *testing.T) {
 	for _, name := range registry.Names() {
 		spec := qdnb.Smallest(name, "")
@@ -174,9 +174,7 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 		if !strings.HasSuffix(env, "-v5") || env == "Humanoid-v5" {
 			continue // no robot of MuJoCo, or one that differs only in its descriptor or takes seconds to build
 		}
-		for _, kind := range []backend.Kind{backend.CUDA, backend.TPU} {
-			spec := qdnb.Spec{Algorithm: "map-elites", Env: env, Tune: small}
-			welcome(t, "map-elites on "+env, kind, must.Get(spec.Programs(kind, 2)))
-		}
+		spec := qdnb.Spec{Algorithm: "map-elites", Env: env, Tune: small}
+		welcome(t, "map-elites on "+env, backend.TPU, must.Get(spec.Programs(backend.TPU, 2)))
 	}
 }
