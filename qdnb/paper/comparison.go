@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,7 +99,8 @@ func (c *comparison) table(methods, envs []string) *tables.Table {
 	}
 	t.Notes = append([]string{"Share: of the paper's environment steps. Equal shares: at the share next to the " +
 		"environment, which all methods reached. =, ↓, ↑: inside, below or above the paper's median ± " +
-		"standard deviation. At: the share of the steps after which the paper's median was reached."}, c.numbered()...)
+		"standard deviation. At: the share of the steps after which the paper's median was reached."},
+		lists.Map(c.numbered(), unlinked)...)
 	return t
 }
 
@@ -215,6 +217,14 @@ func (c *comparison) numbered() (list []string) {
 		list = append(list, fmt.Sprintf("[%d] %s", i+1, note))
 	}
 	return list
+}
+
+// link is a Markdown link to a page of docs.
+var link = regexp.MustCompile(`\[([^\]]+)\]\(([^)#]+)[^)]*\)`)
+
+// unlinked replaces the links of a note, which a table would show as they are written, by the pages' names.
+func unlinked(note string) string {
+	return strings.ReplaceAll(link.ReplaceAllString(note, "$1 in docs/$2"), "`", "")
 }
 
 // note adds a text to the notes unless it is there, and returns the reference to it.

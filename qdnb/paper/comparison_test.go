@@ -62,6 +62,11 @@ func TestCompare(t *testing.T) {
 	errtest.Want(t, errtest.Of(CompareScores(d, "pointmaze")), "no run on pointmaze is complete; there are "+
 		"runs on ant-trap, ant-uni")
 
+	// Notes are text: a table shows Markdown as it is written.
+	if found := unlinked("in the code ([measurements](algorithms/aurora.md#differences)), `cvt_seed` 0"); found !=
+		"in the code (measurements in docs/algorithms/aurora.md), cvt_seed 0" {
+		t.Error(found)
+	}
 	// Notes mention the misprints.
 	maze := &Data{Tables: &results.Tables{Trained: seededRuns("training", "smerl-diayn", "pointmaze",
 		1, [2]float64{-40, 38_900})}}
