@@ -196,13 +196,14 @@ func TestStrategiesWithinBounds(t *testing.T) {
 	}
 	for _, c := range []struct {
 		strategy, batch  string
+		generations      int
 		optimum          float32
 		fitness, qdScore float64
-	}{{"sep-cma-es", "batch=108", 0.5, -0.2, 4360}, {"cma-es", "batch=108", 0.5, -0.2, 4360}, {"lm-ma-es", "batch=60", 0.5, -1, 4220},
-		{"openai-es", "batch=108", 1, -0.2, 4200}} {
+	}{{"sep-cma-es", "batch=108", 400, 0.5, -0.2, 4360}, {"cma-es", "batch=108", 200, 0.5, -0.5, 4330},
+		{"lm-ma-es", "batch=60", 200, 0.5, -1, 4220}, {"openai-es", "batch=108", 300, 1, -0.2, 4180}} {
 		spec := Spec{Algorithm: "cma-mae", Environment: task(c.optimum), Runs: t.TempDir(), Backend: "go",
-			Quiet: true, Budget: Generations(500), Tune: runs.Assign("emitters=3", "cells=100", "cvt_samples=2000", c.batch,
-				"strategy="+c.strategy)}
+			Quiet: true, Budget: Generations(c.generations), Tune: runs.Assign("emitters=3", "cells=100", "cvt_samples=2000",
+				c.batch, "strategy="+c.strategy)}
 		if s := train(t, spec).Status; s.MaxFitness < c.fitness || s.QDScore < c.qdScore {
 			t.Errorf("%s: max fitness %g, QD score %g", c.strategy, s.MaxFitness, s.QDScore)
 		}
