@@ -114,7 +114,7 @@ func TestImportEvalExportOfARepertoire(t *testing.T) {
 	source := must.Get(runs.LoadFrom(trained(), "map-elites-pointmaze-0")).Dir
 	var made importResult
 	answer(t, &made, "import", "--json", "--runs", root, "--repertoire", source, "--algorithm",
-		"aurora", "--env", "pointmaze", "--set", "hidden=[8,8]", "--set", "episode_length=20")
+		"aurora", "--env", "pointmaze", "--set", "hidden=[8,8]", "--set", "episode_length=8")
 	if made.Run == source || *made.Cells != 32 || *made.Filled < 1 || made.MaxFitness == nil ||
 		made.QDScore <= 0 || made.Skills != nil {
 		t.Errorf("%+v", made)

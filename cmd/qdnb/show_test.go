@@ -32,7 +32,7 @@ var trained = sync.OnceValue(func() string {
 })
 
 var (
-	tinySettings    = []string{"cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"}
+	tinySettings    = []string{"cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=8"}
 	skilledSettings = []string{"env_batch_size=10", "replay_buffer_size=200", "batch_size=8", "grad_updates_per_step=0.1",
 		"evaluation_states=3"}
 )
