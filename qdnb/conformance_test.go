@@ -1,20 +1,26 @@
 package qdnb
 
 import (
+	"bytes"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/random"
 )
 
 // smallRun returns the spec of a run of an algorithm that takes seconds.
@@ -134,5 +140,99 @@ func survives(t *testing.T, spec Spec) {
 		if invalid != float64(run.Status.Invalid) {
 			t.Errorf("%s: metrics.csv counts %g, status.json %d", fault, invalid, run.Status.Invalid)
 		}
+	}
+}
+
+// smallOf returns the spec of a run of an algorithm of the family that takes seconds.
+func smallOf(algorithm, folder string, generations int) Spec {
+	spec := small(folder, generations)
+	spec.Algorithm = algorithm
+	entry, _ := registry.Find(algorithm) // Train refuses unknown names, which tests of mistakes give
+	if entry.Defaults != nil && entry.NeedsGradients() {
+		spec.Env, spec.Tune = "sphere", runs.Assign("batch=16", "cells=32", "cvt_samples=500")
+	}
+	spec.Tune = more(spec.Tune, entry.Smoke...)
+	return spec
+}
+
+// A policy gradient without offspring still learns.
+func TestProposerWithoutOffspring(t *testing.T) {
+	spec := smallOf("pga-map-elites", t.TempDir(), 1)
+	spec.Name, spec.Tune = "pga-idle", spec.Tune.And(Tune(func(h *evolution.MapElites) {
+		h.Mix[0].Of = 0
+		h.Mix[1] = evolution.Share{Emitter: evolution.IsoLineEmitter{IsoSigma: 0.5, LineSigma: 0.5}, Of: 1}
+	}))
+	if table, err := train(t, spec).Metrics(); err != nil || !slices.Contains(table.Columns, "critic_loss") {
+		t.Errorf("columns %v: %v", table.Columns, err)
+	}
+}
+
+// AURORA is MAP-Elites with its archive, to the byte, although that is a part of the user then.
+func TestArchiveMakesAurora(t *testing.T) {
+	whole := train(t, smallOf("aurora", t.TempDir(), 5))
+	of := smallOf("aurora", "", 5)
+	aurora := must.Get(must.Get(registry.Find("aurora")).Tuned(envs.Pointmaze{}.Spec(), of.Tune)).(*evolution.MapElites)
+	spec := small(t.TempDir(), 5)
+	spec.Name, spec.Tune = "own-aurora", spec.Tune.And(archiving(aurora.Archive))
+	if own := train(t, spec); !bytes.Equal(finished(t, own), finished(t, whole)) {
+		t.Errorf("%+v, not %+v", own.Status, whole.Status)
+	}
+}
+
+// The types below embed a part and forget a method that returns the part.
+type (
+	ownAdd       struct{ repertoire.Grid }
+	ownOffspring struct{ evolution.IsoLineEmitter }
+	ownInit      struct{ evolution.IsoLineEmitter }
+	ownProposals struct{ evolution.PolicyGradient }
+	ownReward    struct{ skills.DIAYN }
+	ownLearner   struct{ skills.DIAYN }
+)
+
+func (a ownAdd) Add(found repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
+	grid, in := a.Grid.Add(found)
+	return ownAdd{grid.(repertoire.Grid)}, in
+}
+
+func (e ownOffspring) Offspring(p evolution.Parents, _ *Node, keys random.Key) *Node {
+	return p.Sample(keys)
+}
+
+func (e ownInit) Init(evolution.Start, random.Key) evolution.Emitter { return e }
+
+func (e ownProposals) Init(s evolution.Start, key random.Key) evolution.Emitter {
+	return ownProposals{e.PolicyGradient.Init(s, key).(evolution.PolicyGradient)}
+}
+
+func (d ownReward) Reward(b skills.Batch) *Node { return Neg(d.DIAYN.Reward(b)) }
+
+func (d ownLearner) Init(p skills.Problem, key random.Key) skills.Diversity {
+	return ownLearner{d.DIAYN.Init(p, key).(skills.DIAYN)}
+}
+
+// A part that embeds another one and inherits a method that returns the part would be replaced by the
+// embedded one: the error names the method to write.
+func TestEmbeddedPartsKeepTheirMethods(t *testing.T) {
+	diayn := skills.DIAYN{LearningRate: 0.01, Hidden: []int{8}}
+	proposing := Tune(func(h *evolution.MapElites) {
+		h.Mix = evolution.Mix{{Emitter: ownProposals{h.Mix[0].Emitter.(evolution.PolicyGradient)}, Of: 1}}
+	})
+	for _, c := range []struct {
+		algorithm    string
+		own          Tuning
+		part, method string
+		replacement  string
+	}{
+		{"map-elites", archiving(ownAdd{}), "qdnb.ownAdd", "Empty", "repertoire.Grid"},
+		{"map-elites", emitting(ownOffspring{}), "qdnb.ownOffspring", "Init", "evolution.IsoLineEmitter"},
+		{"map-elites", emitting(ownInit{}), "qdnb.ownInit", "Update", "evolution.IsoLineEmitter"},
+		{"pga-map-elites", proposing, "qdnb.ownProposals", "Prepare", "evolution.PolicyGradient"},
+		{"diayn-reward", skilled(skills.Parts{Diversity: ownReward{diayn}}), "qdnb.ownReward", "Init", "skills.DIAYN"},
+		{"diayn-reward", skilled(skills.Parts{Diversity: ownLearner{diayn}}), "qdnb.ownLearner", "Learn", "skills.DIAYN"},
+	} {
+		spec := smallest(c.algorithm, t.TempDir())
+		spec.Name, spec.Budget, spec.Tune = "own", Generations(5), spec.Tune.And(c.own)
+		errtest.Want(t, errtest.Of(Train(background, spec)), "it returns "+c.replacement+", not "+c.part,
+			"write a method "+c.method+" of "+c.part+" that returns "+c.part)
 	}
 }

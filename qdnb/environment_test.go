@@ -2,6 +2,7 @@ package qdnb
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -198,4 +199,91 @@ func TestLowestThresholdFollowsTheEpisodeLength(t *testing.T) {
 	if got := nb.Must(nb.Must(spec.Config()).Assignments()); !slices.Contains(got, "threshold_min=0") {
 		t.Errorf("%v lacks threshold_min", got)
 	}
+}
+
+// solving returns the spec of a small run of an algorithm on a task without physics.
+func solving(algorithm, env, folder string, generations int) Spec {
+	spec := small(folder, generations)
+	spec.Algorithm, spec.Env = algorithm, env
+	spec.Tune = runs.Assign("batch=30", "cells=32", "cvt_samples=500", "slice=5", "iso_sigma=0", "line_sigma=0")
+	return spec
+}
+
+// Solutions are found, drawn from the task's initial range, and replayed with the same fitness and
+// descriptor. They have no films.
+func TestTasksWithoutPhysics(t *testing.T) {
+	for env, limits := range map[string][2]float32{"arm": {0, 1}, "rastrigin": {-5.12, 5.12}} {
+		run := train(t, solving("map-elites", env, t.TempDir(), 1))
+		repertoire := must.Get(run.Repertoire())
+		cell := repertoire.Best()
+		best := repertoire.Genotype(cell)
+		lowest, highest := slices.Min(best), slices.Max(best)
+		third := (limits[1] - limits[0]) / 3
+		if len(best) != 100 || lowest < limits[0] || highest > limits[1] ||
+			lowest > limits[0]+third || highest < limits[1]-third {
+			t.Errorf("%s: %d components from %g to %g", env, len(best), lowest, highest)
+		}
+		played := must.Get(Play(background, run, PlaySpec{Cells: []int{cell}}))
+		result := played.Results[0]
+		if off := result.Fitnesses[0] - repertoire.Fitnesses[cell]; math.Abs(float64(off)) > 1e-4 {
+			t.Errorf("%s: cell %d has fitness %g, replayed %g", env, cell, repertoire.Fitnesses[cell],
+				result.Fitnesses[0])
+		}
+		if got := repertoire.Near(result.Descriptors...); got != cell {
+			t.Errorf("%s: cell %d replays to descriptor %g of cell %d", env, cell, result.Descriptors, got)
+		}
+		errtest.Want(t, errtest.Of(played.Films()), "no bodies to film")
+	}
+}
+
+// standing is a plane on which nothing moves, or on which episodes end in their first step.
+type standing struct {
+	plane
+	ends bool
+}
+
+func (e standing) Reset(keys random.Key) envs.State {
+	s := e.plane.Reset(keys)
+	s.Observation, s.Descriptor = ZerosLike(s.Observation), ZerosLike(s.Descriptor)
+	return s
+}
+
+func (e standing) Step(s envs.State, action *Node) envs.State {
+	after := s
+	after.Reward = Neg(ReduceSum(Square(action), 1))
+	if e.ends {
+		after.Done = OnesLike(after.Done)
+	}
+	return after
+}
+
+// A search whose descriptors are all equal finds nothing, and says so.
+func TestArchivesThatDoNotGrowAreReported(t *testing.T) {
+	for _, algorithm := range []string{"aurora", "aurora-xcon", "map-elites", "dns"} {
+		for _, ends := range []bool{false, true} {
+			spec := smallest(algorithm, t.TempDir())
+			spec.Env, spec.Environment, spec.Budget = "", standing{plane{"standing"}, ends}, Generations(40)
+			if ends {
+				spec.Budget = Generations(7) // at the end of a short run, too
+			}
+			said := stderr(t, func() { train(t, spec) })
+			// populations keep as many of the fittest as they have room for, but for extinctions
+			want := algorithm == "aurora" || algorithm == "map-elites"
+			if strings.Contains(said, "descriptors are nearly equal") != want {
+				t.Errorf("%s says %q", algorithm, said)
+			}
+		}
+	}
+	extinct := smallOf("aurora-xcon", t.TempDir(), 12)
+	extinct.Tune = more(extinct.Tune, "extinction_every=10") // leaves one
+	errtest.Equal(t, "after an extinction a run", stderr(t, func() { train(t, extinct) }), "")
+	for _, setting := range []string{"grad_updates_per_step=0", "warmup_steps=1000000"} {
+		idle := smallDiscovery("metra", t.TempDir(), 3)
+		idle.Tune = more(idle.Tune, setting)
+		if said := stderr(t, func() { train(t, idle) }); !strings.Contains(said, "the networks were not updated") {
+			t.Errorf("%s says %q", setting, said)
+		}
+	}
+	errtest.Equal(t, "a run that learns", stderr(t, func() { train(t, smallDiscovery("metra", t.TempDir(), 3)) }), "")
+	errtest.Equal(t, "a run that finds something", stderr(t, func() { train(t, smallOf("aurora", t.TempDir(), 20)) }), "")
 }

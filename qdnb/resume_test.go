@@ -1,14 +1,17 @@
 package qdnb
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,6 +19,7 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/records"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -292,5 +296,133 @@ func TestExtensionNeedsTheReplayBuffer(t *testing.T) {
 			must.Do(os.MkdirAll(filepath.Join(run.Dir, "replay"), 0o777))
 			must.Do(os.WriteFile(filepath.Join(run.Dir, "replay", "000000000000-000000000001.npz"), nil, 0o666))
 		}
+	}
+}
+
+// fixtureEnv makes [TestFolderOfThisVersion] write its folder again, after a change of a format that is intended.
+const fixtureEnv = "QDNB_FIXTURE"
+
+// A run that an earlier build wrote stays readable. It has every kind of file: its Spec finds it, what is read agrees,
+// its skills are played, and it trains on from its checkpoint and its replay buffer.
+func TestFolderOfThisVersion(t *testing.T) {
+	const stored, iterations = "testdata/folder", 4
+	of := func(folder string, iterations int) Spec {
+		spec := smallDiscovery("diayn-reward", folder, iterations)
+		spec.Tune = more(spec.Tune, "hidden=[2]", "diversity_hidden=[2]", "cells=8")
+		spec.KeepReplay, spec.Corrected = true, 2
+		return spec
+	}
+	if os.Getenv(fixtureEnv) != "" {
+		must.Do(os.RemoveAll(stored))
+		must.Do(os.Remove(filepath.Join(train(t, of(stored, iterations)).Dir, "lock")))
+	}
+	root := t.TempDir()
+	must.Do(os.CopyFS(root, os.DirFS(stored)))
+	run, err := Load(of(root, iterations))
+	if err != nil {
+		t.Fatalf("no run of this Spec, whose name has changed: %v", err)
+	}
+	repertoire, skills, table := must.Get(run.Repertoire()), must.Get(run.Skills()), must.Get(run.Metrics())
+	stats, last := repertoire.Stats(), table.Rows[len(table.Rows)-1]
+	for column, want := range map[string]float64{"generation": iterations, "max_fitness": stats.MaxFitness,
+		"coverage": stats.Coverage, "qd_score": stats.QDScore} {
+		errtest.Equal(t, column, must.Get(table.Column(column))[len(table.Rows)-1], want)
+	}
+	errtest.Equal(t, "status", [3]float64{run.Status.MaxFitness, run.Status.Coverage, run.Status.QDScore},
+		[3]float64(last[4:7]))
+	snapshots, corrected := must.Get(run.Snapshots()), must.Get(run.Corrected())
+	newest := must.Get(run.Newest())
+	if len(snapshots) < 2 || len(corrected) < 2 || newest.Generation != iterations || stats.Filled < 1 ||
+		skills.Count != 3 || len(skills.Genotype(2)) != repertoire.Params || len(run.Status.Machines) != 1 {
+		t.Errorf("%d snapshots, %d corrected repertoires, %+v, %d skills, %+v", len(snapshots), len(corrected), stats,
+			skills.Count, run.Status)
+	}
+	played := must.Get(Play(background, run, PlaySpec{Skills: []int{2}, Episodes: 2, Backend: "go"}))
+	errtest.Equal(t, "played skill", played.Results[0].Number, 2)
+
+	spec := of(root, iterations+2)
+	further, err := Train(background, spec)
+	if must.Do(err); further.Dir != run.Dir || further.Status.Generation != iterations+2 || !further.Status.Finished {
+		t.Errorf("it trains on to %+v", further.Status)
+	}
+	generations := must.Get(must.Get(further.Metrics()).Column("generation"))
+	errtest.Equal(t, "first and last row", [2]float64{generations[0], generations[len(generations)-1]},
+		[2]float64{0, iterations + 2})
+	w := must.Get(runs.Create(root, run.Config))
+	_, generation, _, err := w.LoadCheckpoint(nil)
+	must.Do(errors.Join(err, w.Close()))
+	errtest.Equal(t, "newest checkpoint", generation, iterations+2)
+}
+
+// swarmSettings are settings that a run of the swarm may have, if its algorithm has them.
+var swarmSettings = []string{"weights=bfloat16", "starts=3", "memory=4", "slice=3", "batch=12", "front_size=4",
+	"continuous_skills=2", "fix_alpha=false", "num_skills=2", "hidden=[4]", "episode_length=15", "isoline_share=0.25",
+	"evaluation_interval=4", "grad_updates_per_step=1", "reward_scaling=2", "extinction_every=3", "strategy=sep-cma-es"}
+
+// drawnRun draws the spec of a run without a folder.
+func drawnRun(draw *rand.Rand) Spec {
+	algorithm := Algorithms()[draw.IntN(len(Algorithms()))]
+	spec := smallRun(algorithm, "", 3+draw.IntN(10))
+	for _, setting := range swarmSettings {
+		with := spec
+		with.Tune = more(spec.Tune, setting)
+		if _, err := with.Config(); err == nil && draw.IntN(2) == 0 {
+			spec = with
+		}
+	}
+	faults := []string{"reward", "state", "observation", "done", "infinity"}
+	if fault := draw.IntN(3 * len(faults)); fault < len(faults) && !must.Get(registry.Find(algorithm)).NeedsGradients() {
+		spec.Env, spec.Environment = "", faulty{plane{"faulty"}, faults[fault], 0.09, 2}
+	}
+	return spec
+}
+
+// However a run is interrupted, extended or damaged, it ends with the bytes of an undisturbed one. A seed
+// draws the algorithm, its settings, the faults of its environment, and what happens to the run:
+// QDNB_SWARM=SEED tries that one again, and QDNB_LONG=1 tries three hundred.
+func TestSwarm(t *testing.T) {
+	first, last := uint64(1), uint64(4)
+	if os.Getenv("QDNB_LONG") != "" {
+		last = 300
+	}
+	if seed := os.Getenv("QDNB_SWARM"); seed != "" {
+		first = must.Get(strconv.ParseUint(seed, 10, 64))
+		last = first
+	}
+	for seed := first; seed <= last; seed++ {
+		t.Run(fmt.Sprintf("QDNB_SWARM=%d", seed), func(t *testing.T) {
+			draw := rand.New(rand.NewPCG(seed, 0))
+			spec, folder := drawnRun(draw), t.TempDir()
+			t.Logf("%s with %s", spec.Algorithm, must.Get(spec.Config()).Hyperparameters)
+			undisturbed, generations := spec, int(spec.Budget.Generations)
+			undisturbed.Runs = t.TempDir()
+			whole := train(t, undisturbed)
+			spec.Runs, spec.KeepReplay = folder, true
+			for range 1 + draw.IntN(4) {
+				switch states := must.Get(filepath.Glob(filepath.Join(folder, "*", "checkpoints", "state-*"))); draw.IntN(3) {
+				case 0:
+					t.Log("interrupted after a generation")
+					ctx, cancel := context.WithCancel(background)
+					cancel()
+					if _, err := Train(ctx, spec); err != nil && !errors.Is(err, ErrInterrupted) {
+						t.Fatal(err)
+					}
+				case 1:
+					if len(states) > 1 {
+						t.Log("the newest checkpoint is damaged")
+						must.Do(os.Truncate(slices.Max(states), 1000))
+					}
+				case 2:
+					part := spec
+					part.Budget = Generations(draw.IntN(generations + 1))
+					t.Logf("trained to %v", part.Budget)
+					train(t, part)
+				}
+			}
+			run, err := Train(background, spec)
+			if err != nil || !bytes.Equal(finished(t, run), finished(t, whole)) {
+				t.Errorf("it ends differently: %v", err)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,9 +9,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/runs"
 )
 
 // disk is a small file system in memory.
@@ -127,4 +131,90 @@ func TestReadOnlyDisk(t *testing.T) {
 	succeed(t, s.command(t, root)...) // it is there
 	invoke(t, "show", filepath.Join(root, s.results(t)[0]), "--figures",
 		filepath.Join(d.dir, "figures")).refused(t, d.dir)
+}
+
+// Clocks that jump between two sessions change nothing: no duration is a difference of dates.
+func TestDatesOfTheFuture(t *testing.T) {
+	begin(t)
+	s := training(spec("map-elites"))
+	want, alone := undisturbed(t, s)
+	for _, date := range []time.Time{time.Now().AddDate(30, 0, 0), time.Now().AddDate(-30, 0, 0)} {
+		root := halfway(t, s)
+		dir := filepath.Join(root, s.results(t)[0])
+		for _, file := range filesOf(t, s, root) {
+			must.Do(os.Chtimes(file, date, date))
+		}
+		path := filepath.Join(dir, "status.json")
+		var fields map[string]any
+		must.Do(json.Unmarshal(must.Get(os.ReadFile(path)), &fields))
+		fields["updated"] = date
+		delete(fields, "sha256")
+		must.Do(os.WriteFile(path, must.Get(json.Marshal(fields)), 0o666))
+		succeed(t, s.command(t, root)...)
+		same(t, s, root, want)
+		run := must.Get(runs.Open(dir))
+		if seconds := run.Status.Seconds; seconds <= 0 || seconds > 60+20*alone.took.Seconds() {
+			t.Errorf("%v: it took %v seconds", date, seconds)
+		}
+	}
+	timed := spec("map-elites")
+	timed.Budget = qdnb.Generations(1 << 30)
+	root := t.TempDir()
+	e := succeed(t, append(trainArgs(timed, root), "--time", "1s", "--json")...)
+	if !strings.Contains(e.stdout, `"finished":true`) || e.took > 30*time.Second {
+		t.Errorf("a budget of a second took %v: %s", e.took, e.stdout)
+	}
+}
+
+// Without a plugin, or with a wrong one, one line says so. If no backend was requested, the Go
+// backend takes over with a message.
+func TestPlugins(t *testing.T) {
+	begin(t)
+	s := training(spec("map-elites"))
+	dir := t.TempDir()
+	bare := []string{"PATH=" + dir, "HOME=" + dir, "QDNB_BACKEND=", "GOMLX_BACKEND=",
+		"LD_LIBRARY_PATH=", "PJRT_PLUGIN_LIBRARY_PATH="}
+	text := filepath.Join(dir, "text.so")
+	must.Do(os.WriteFile(text, []byte("no library"), 0o666))
+
+	e := startWith(t, bare, append(s.command(t, t.TempDir()), "--backend", "cpu")...).wait()
+	e.oneLine(t, 1, "no plugin", "QDNB_NO_DOWNLOAD")
+	e = startWith(t, bare, s.command(t, t.TempDir())...).wait()
+	e.oneLine(t, 0, "no XLA", "QDNB_NO_DOWNLOAD", "pure Go backend")
+	startWith(t, bare, append(s.command(t, t.TempDir()), "--backend", text)...).wait().oneLine(t, 1, text)
+	startWith(t, bare, append(s.command(t, t.TempDir()), "--backend",
+		filepath.Join(dir, "none.so"))...).wait().oneLine(t, 1, "none.so")
+	startWith(t, bare, append(s.command(t, t.TempDir()), "--backend", dir)...).wait().oneLine(t, 1, dir)
+
+	compiler, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("SKIPPED: there is no C compiler to make plugins of the wrong kind")
+	}
+	for name, source := range map[string]string{
+		"nosymbol": `int nothing;`,
+		"nothing":  `const void *GetPjrtApi(void) { return 0; }`,
+		// struct_size, extension_start; version: struct_size, extension_start, major, minor; all
+		// functions are absent.
+		"version": `#include <stddef.h>
+static struct {
+	size_t size; void *extension;
+	struct { size_t size; void *extension; int major, minor; } version;
+	void *functions[200];
+} api = {sizeof api, 0, {24, 0, 99, 7}};
+const void *GetPjrtApi(void) { return &api; }`,
+	} {
+		library := filepath.Join(dir, name+".so")
+		command := exec.Command(compiler, "-shared", "-fPIC", "-o", library, "-x", "c", "-")
+		command.Stdin = strings.NewReader(source)
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("cc: %v %s", err, out)
+		}
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			startWith(t, bare, append(s.command(t, root), "--backend", library)...).wait().oneLine(t, 1, library)
+			if left, _ := filepath.Glob(filepath.Join(root, "map-elites-*")); len(left) > 0 {
+				t.Errorf("it leaves %q", left)
+			}
+		})
+	}
 }

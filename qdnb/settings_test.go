@@ -1,0 +1,179 @@
+package qdnb
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/pareto"
+	"example.com/qdnb/qdnb/algorithms/ppo"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/exchange"
+	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/policies"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/nn"
+)
+
+// Fresh starts are the default, which a configuration does not name. A run with fixed starts has
+// other scores.
+func TestStarts(t *testing.T) {
+	folder := t.TempDir()
+	spec := func(starts string) Spec {
+		s := smallOf("pga-map-elites", folder, 3)
+		s.Tune = more(s.Tune, "starts="+starts)
+		return s
+	}
+	fresh := train(t, spec("fresh"))
+	if plain := train(t, smallOf("pga-map-elites", folder, 3)); plain.Name() != fresh.Name() {
+		t.Errorf("%s and %s differ", plain.Name(), fresh.Name())
+	}
+	run := train(t, spec("3"))
+	if run.Name() == fresh.Name() || bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, fresh)) {
+		t.Errorf("%s and %s have the same repertoire", run.Name(), fresh.Name())
+	}
+	for _, wrong := range []string{"0", "-1", "many", "1.5", "1048577"} {
+		errtest.Want(t, errtest.Of(Train(background, spec(wrong))), "starts")
+	}
+	for _, algorithm := range []string{"aurora", "pga-aurora"} {
+		s := smallOf(algorithm, folder, 3)
+		s.Tune = more(s.Tune, "starts=3")
+		errtest.Want(t, errtest.Of(Train(background, s)), "the same initial state")
+	}
+}
+
+// A run with weights of bfloat16 has other scores than one without, and is
+// played with the same weights.
+func TestWeights(t *testing.T) {
+	spec := func(weights, folder string) Spec {
+		s := small(folder, 3)
+		s.Tune = more(s.Tune, "weights="+weights)
+		return s
+	}
+	folder := t.TempDir()
+	run := train(t, spec("bfloat16", folder))
+	if exact := train(t, spec("float32", folder)); exact.Name() == run.Name() ||
+		bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, exact)) {
+		t.Errorf("%s and %s have the same repertoire", run.Name(), exact.Name())
+	}
+	set := nb.Must(policies.Select(run, nil, nil))
+	file := filepath.Join(t.TempDir(), "policy.npz")
+	nb.Must(exchange.Export(run, exchange.ExportSpec{Out: file}))
+	for _, w := range nb.Must(npz.Read(file))["layer_0.kernel"].Data.([]float32) {
+		if math.Float32bits(w)&0xffff != 0 {
+			t.Fatalf("the weight %g is exported, which is not a bfloat16", w)
+		}
+	}
+	errtest.Equal(t, "weights of what is played", nb.Must(set.Task(envs.Pointmaze{})).Weights, "bfloat16")
+}
+
+// The file of a run with two objectives has the fronts, none of whose solutions
+// dominates another one, and the fittest of each; metrics.csv has their hypervolumes.
+func TestFronts(t *testing.T) {
+	spec := solving("mome", "rastrigin-multi", t.TempDir(), 6)
+	spec.Tune = more(spec.Tune, "front_size=4", "iso_sigma=0.05", "line_sigma=0.5")
+	run := train(t, spec)
+	r := must.Get(run.Repertoire())
+	fronts, score, solutions := r.Fronts(), 0.0, 0
+	if len(fronts) != 32 || r.Cells() != 32 {
+		t.Fatalf("%d fronts, %d cells", len(fronts), r.Cells())
+	}
+	for cell, front := range fronts {
+		best := math.Inf(-1)
+		for _, s := range front {
+			best = max(best, s[0]+s[1])
+		}
+		if got := float64(r.Fitnesses[cell]); math.Abs(got-best) > 0.01 {
+			t.Errorf("cell %d shows the fitness %g, its front has %v", cell, got, front)
+		}
+		if len(pareto.Front(front)) != len(front) || len(front) > 4 {
+			t.Errorf("cell %d has the front %v", cell, front)
+		}
+		score, solutions = score+pareto.Hypervolume(front, r.ReferencePoint()), solutions+len(front)
+	}
+	table := must.Get(run.Metrics())
+	last := table.Rows[len(table.Rows)-1]
+	if got := last[8]; math.Abs(got-score) > 1e-6*score || last[11] != float64(solutions) || solutions <= 32 {
+		t.Errorf("moqd_score %g of %g solutions, want %g of %d", got, last[11], score, solutions)
+	}
+	for _, draw := range []func(*runs.Run) (*figures.Panel, error){
+		figures.Hypervolumes, figures.ParetoFronts} {
+		must.Get(draw(run))
+	}
+	if _, err := figures.ParetoFronts(train(t, solving("map-elites", "arm", t.TempDir(), 1))); err == nil {
+		t.Error("a figure of fronts of MAP-Elites")
+	}
+}
+
+// With one objective the MOQD score is the QD score.
+func TestFrontsOfOneObjective(t *testing.T) {
+	spec := solving("mome", "sphere", t.TempDir(), 4)
+	spec.Tune = more(spec.Tune, "front_size=2", "iso_sigma=0.1")
+	table := must.Get(train(t, spec).Metrics())
+	for _, row := range table.Rows {
+		if math.Abs(row[6]-row[8]) > 1e-4*row[6] {
+			t.Errorf("generation %g: QD score %g, MOQD score %g", row[0], row[6], row[8])
+		}
+	}
+}
+
+// smallPPO takes seconds.
+func smallPPO(env envs.Env) *ppo.PPO {
+	c := ppo.Default(env.Spec())
+	c.NumEnvs, c.UnrollLength, c.BatchSize, c.NumMinibatches, c.UpdateEpochs = 2, 2, 2, 1, 2
+	c.EvaluationEnvs, c.PolicyHidden, c.ValueHidden, c.EpisodeLength = 2, []int{8}, []int{8}, 6
+	c.CVT = repertoire.CVT{Cells: 4, CVTSamples: 100}
+	return c
+}
+
+// mazeSkills are two policies as skills in pointmaze.
+func mazeSkills(last float32) envs.Hierarchical {
+	net, rows := nn.NewPolicy(2, nil, 2), []float32{1, 0, 0, 0, 0, 0, 0, last, 0, 0, 0, 0}
+	return envs.Hierarchical{Env: envs.Pointmaze{}, Every: 2,
+		Skills: envs.Skills{Net: net, Rows: npz.Of(rows, 2, net.Params())}}
+}
+
+// The policies of a run with normalised observations are read, played and exported with their normaliser.
+func TestNormalisedPPO(t *testing.T) {
+	loop := smallPPO(envs.Pointmaze{})
+	loop.NormalizeObservations, loop.EpisodeLength = true, 20
+	run := train(t, Spec{Loop: loop, Name: "ppo-test", Env: "pointmaze", Runs: t.TempDir(), Backend: "go",
+		Quiet: true, Budget: Generations(4)})
+	best := nb.Must(run.Repertoire()).Best()
+	row := nb.Must(run.Repertoire()).Genotype(best)
+	plain := nn.NewPolicy(2, []int{8}, 2)
+	if len(row) != plain.Params()+4 || row[len(row)-1] <= 0 || row[len(row)-1] >= 1 {
+		t.Fatalf("a policy has %d parameters, the last are %v", len(row), row[len(row)-4:])
+	}
+	nb.Must(Play(background, run, PlaySpec{Backend: "go"}))
+	dir := t.TempDir()
+	shapes := nb.Must(exchange.Export(run, exchange.ExportSpec{Cell: &best, Out: filepath.Join(dir, "policy.npz")}))
+	if !slices.Equal(shapes["input.mean"], []int{2}) || shapes["input.limit"] == nil {
+		t.Errorf("the file has %v", shapes)
+	}
+	nb.Must(exchange.Export(run, exchange.ExportSpec{Repertoire: true, Out: filepath.Join(dir, "policy.onnx")}))
+	text := string(nb.Must(os.ReadFile(filepath.Join(dir, "policy.json"))))
+	errtest.Contains(t, text, `"normalisation": "included"`)
+	whole := filepath.Join(dir, "whole.npz")
+	nb.Must(exchange.Export(run, exchange.ExportSpec{Repertoire: true, Out: whole}))
+	imported := nb.Must(exchange.Import(exchange.ImportSpec{Algorithm: "ppo", Env: "pointmaze", Repertoire: whole,
+		Set: []string{"hidden=[8]", "episode_length=20"}, Runs: t.TempDir()}))
+	play := PlaySpec{Cells: []int{best}, Backend: "go"}
+	if a, b := nb.Must(Play(background, run, play)), nb.Must(Play(background, imported, play)); a.Results[0].Mean() !=
+		b.Results[0].Mean() {
+		t.Errorf("an imported policy earns %g, the exported one %g", b.Results[0].Mean(), a.Results[0].Mean())
+	}
+	spec := small(t.TempDir(), 1)
+	spec.Start, spec.Env = run.Dir, "pointmaze"
+	spec.Tune = runs.Assign("hidden=[8]", "cells=8", "cvt_samples=100", "batch=4")
+	_, err := Train(background, spec)
+	errtest.Want(t, err, "normalise their observations")
+}
