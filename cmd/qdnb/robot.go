@@ -159,8 +159,16 @@ func (c *robotCmd) compare(ctx context.Context, v *verification) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	found, err := system.Agree(ctx, p, reference)
-	if err != nil {
+	if !c.JSON {
+		fmt.Fprintln(os.Stderr, "compiling the robot's program, which takes up to minutes the first time")
+	}
+	var found []mujoco.Agreement
+	if err := untilInterrupted(ctx, func() (err error) {
+		if found, err = system.Agree(ctx, p, reference); err == nil {
+			v.StepsPerSecond, err = system.Speed(ctx, p)
+		}
+		return err
+	}); err != nil {
 		return err
 	}
 	v.Agrees = true
@@ -169,12 +177,22 @@ func (c *robotCmd) compare(ctx context.Context, v *verification) error {
 		v.Stages = append(v.Stages, stage{a.Stage, len(a.Errors), a.Errors[len(a.Errors)/2], a.Errors[len(a.Errors)-1],
 			[2]float64{a.Median, a.Worst}, a.OK()})
 	}
-	if v.StepsPerSecond, err = system.Speed(ctx, p); err != nil {
-		return err
-	}
 	speed, err := npz.Values[float64](reference["speed"])
 	v.MuJoCoStepsPerSecond = speed[0]
 	return err
+}
+
+// untilInterrupted computes what nothing has to end in order, such as XLA's compilation, which nothing interrupts. It
+// does not wait for it once ctx is done.
+func untilInterrupted(ctx context.Context, compute func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- compute() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (v verification) print() {

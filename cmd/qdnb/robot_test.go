@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"example.com/qdnb/envs"
@@ -44,4 +47,22 @@ func TestTrainRobot(t *testing.T) {
 		{[]string{"play", run, "--out", "gait.avi"}, 1, "ends in .gif or .mp4"},
 		{[]string{"robot", filepath.Join(run, "robot.json"), "--picture", "robot.bmp"}, 1, "ends in .png"},
 	}...)
+}
+
+// An interrupted comparison does not wait for XLA.
+func TestUntilInterrupted(t *testing.T) {
+	failure := errors.New("a failure")
+	errtest.Equal(t, "its error", untilInterrupted(t.Context(), func() error { return failure }), failure)
+	ctx, interrupt := context.WithCancel(t.Context())
+	compiled := make(chan error)
+	defer close(compiled)
+	interrupt()
+	errtest.Equal(t, "interrupted", untilInterrupted(ctx, func() error { return <-compiled }), context.Canceled)
+}
+
+// A full disk is one line that says what helps.
+func TestSaveOnAFullDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "robot.png")
+	_, err := save(path, func(string) error { return &os.PathError{Op: "write", Path: "robot.png~", Err: syscall.ENOSPC} })
+	errtest.Want(t, err, "no space left to write "+path, "free space")
 }
