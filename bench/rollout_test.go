@@ -41,11 +41,14 @@ func BenchmarkRollout(b *testing.B) {
 		"env-steps/s": float64(size**steps) / fastest, "compile-s": evaluator.CompileTime.Seconds(), "peak-B": peakMemory()})
 }
 
-// environment returns a built-in environment, or a task of the robot in a file: it observes the joints and
-// rewards the velocity of the first body but one, as the first is MuJoCo's world.
+// environment returns a built-in environment, or a task of the robot in a file: that of -task, or it observes the joints
+// and rewards the velocity of the first body but one, as the first is MuJoCo's world.
 func environment(name string) envs.Env {
 	if !slices.Contains([]string{".xml", ".json", ".txt"}, filepath.Ext(name)) {
 		return must.Get(envs.Make(name))
+	}
+	if *robotTask != "" {
+		return must.Get(envs.ReadRobot(context.Background(), name, envs.RobotTask{Name: "robot", Task: *robotTask}))
 	}
 	var system envs.System
 	if filepath.Ext(name) == ".txt" {

@@ -12,7 +12,8 @@ Stages, in this order:
   evolution   MAP-Elites on a walker, by pyribs with MuJoCo; tools/peer/mujoco_map_elites.py
   workers     the same with a number of threads
   robots      the physics of a robot alone, by the same equations in MuJoCo; tools/peer/mujoco_robots.py
-  policies    the same with a policy in each copy
+  policies    the same with a policy in each copy, and tracking of commanded velocities
+  gymnasium   a population of policies in Gymnasium's tasks, the same in EnvPool; tools/peer/mujoco_rollout.py
 
 A peer has variants, such as the population as a whole, and may run slices of it. Its best slice is searched
 once per line; then every round runs qdnb, the peer's variants and its best slices. Machines drift: a ratio
@@ -63,12 +64,13 @@ class Stage:
     unit: str = "env steps/s"
 
 
-# By case of the stages robots and policies: the compiled model, control steps of a second, physics steps of one, and
-# the geoms that alone touch the floor.
+# By case of the stages robots and policies: the compiled model, control steps of a second, physics steps of one, the
+# geoms that alone touch the floor, and qdnb's task, of which the peer has the physics.
 ROBOTS = {
-    "go1-feet": ("envs/robots/go1.json", 50, 5, "FR,FL,RR,RL"),
+    "go1-feet": ("envs/robots/go1.json", 50, 5, "FR,FL,RR,RL", ""),
+    "go1-velocity": ("envs/robots/go1.json", 50, 5, "FR,FL,RR,RL", "velocity"),
     **{
-        name: (f"envs/robots/gymnasium/{name}.json", steps, substeps, "")
+        name: (f"envs/robots/gymnasium/{name}.json", steps, substeps, "", "")
         for name, steps, substeps in (
             ("ant", 20, 5),
             ("half_cheetah", 20, 5),
@@ -77,6 +79,14 @@ ROBOTS = {
             ("humanoid", 67, 5),
         )
     },
+}
+
+# Variants of the peers that step MuJoCo's robots.
+SIMULATORS = {
+    "EnvPool, no policies": "--simulator envpool",
+    "mjbatch, no policies": "--simulator mjbatch",
+    "EnvPool, policies in NumPy": "--simulator envpool --hidden 256",
+    "mjbatch, policies in NumPy": "--simulator mjbatch --hidden 256 --chunk 16",
 }
 
 STAGES = {
@@ -155,12 +165,7 @@ STAGES = {
         venv="peer-mujoco",
         peer="mujoco_rollout.py {case}",
         peer_seconds={"running": "best_s"},
-        variants={
-            "EnvPool, no policies": "--simulator envpool",
-            "mjbatch, no policies": "--simulator mjbatch",
-            "EnvPool, policies in NumPy": "--simulator envpool --hidden 256",
-            "mjbatch, policies in NumPy": "--simulator mjbatch --hidden 256 --chunk 16",
-        },
+        variants=SIMULATORS,
     ),
     "evolution": Stage(
         title="a generation of MAP-Elites on walkers, 1000 policies for 250 steps; "
@@ -189,7 +194,7 @@ STAGES = {
     "robots": Stage(
         title="the physics of 512 copies for a second, random starts and gaits, solved to convergence; "
         "best of 5 runs, the peer's only one",
-        cases=tuple(ROBOTS),
+        cases=tuple(name for name, (*_, task) in ROBOTS.items() if not task),
         ours="Robot 5x -env {model} -steps {steps} -substeps {substeps} -touch={touch}",
         ours_seconds={"running": "best-s"},
         venv="peer-mujoco",
@@ -201,12 +206,24 @@ STAGES = {
     "policies": Stage(
         title="the same with 256 policies of 2 x 256 units, the peer's in NumPy",
         cases=tuple(ROBOTS),
-        ours="Rollout 3x -env {model} -steps {steps} -substeps {substeps} -touch={touch}",
+        ours="Rollout 3x -env {model} -steps {steps} -substeps {substeps} -touch={touch} -task={task}",
         ours_seconds={"running": "best-s"},
         venv="peer-mujoco",
         peer="mujoco_robots.py {model} --steps {steps} --substeps {substeps} --touch={touch} --batch 256 --hidden 256",
         peer_seconds={"running": "best_s"},
         variants={"mjbatch, policies in NumPy": "--simulator mjbatch --chunk 16"},
+        unit="control steps/s",
+    ),
+    "gymnasium": Stage(
+        title="256 policies of 2 x 256 units in Gymnasium's tasks for 250 steps, with or without policies in the peers; "
+        "best of 3 runs, the peers' only one",
+        cases=("HalfCheetah-v5", "Walker2d-v5", "Ant-v5"),
+        ours="Rollout 3x -env {case}",
+        ours_seconds={"running": "best-s"},
+        venv="peer-mujoco",
+        peer="mujoco_rollout.py {case}",
+        peer_seconds={"running": "best_s"},
+        variants=SIMULATORS,
         unit="control steps/s",
     ),
 }
@@ -339,7 +356,7 @@ def fill(text: str, case: str) -> str:
     if case in ROBOTS:
         model, *others = ROBOTS[case]
         words["model"] = os.path.join(os.path.dirname(TOOLS), model)
-        words |= zip(("steps", "substeps", "touch"), map(str, others))
+        words |= zip(("steps", "substeps", "touch", "task"), map(str, others))
     for name, word in words.items():
         text = text.replace(f"{{{name}}}", word)
     return text

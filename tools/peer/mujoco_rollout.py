@@ -1,5 +1,5 @@
 """Peer for the speed of rollouts in another simulator: MuJoCo's robots, stepped by EnvPool or mjbatch, with
-other physics.
+other physics than Brax's, and the same as Gymnasium's tasks.
 
     pip install -r mujoco.txt
     python mujoco_rollout.py walker-uni --simulator envpool [--hidden 256]
@@ -29,6 +29,7 @@ ROBOTS = {
     "halfcheetah-uni": ("HalfCheetah-v5", "half_cheetah.xml", 5, 1),
     "walker-uni": ("Walker2d-v5", "walker2d_v5.xml", 4, 1),
 }
+ROBOTS |= {robot[0]: robot for robot in ROBOTS.values()}
 
 
 def widths(inputs, hidden, outputs):
@@ -118,7 +119,7 @@ def envpool_runner(a, pool):
         num_envs=a.batch,
         num_threads=a.threads,
         max_episode_steps=1 << 30,
-        **({} if a.env == "halfcheetah-uni" else {"terminate_when_unhealthy": False}),
+        **({} if ROBOTS[a.env][0] == "HalfCheetah-v5" else {"terminate_when_unhealthy": False}),
     )
     random = np.random.default_rng(1)
     obs, outputs = envs.reset()[0], envs.action_space.shape[0]
