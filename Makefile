@@ -167,9 +167,9 @@ bench: check compile plugin ## measure speed (BENCH=Rollout BENCH_ARGS="-env ant
 	@go test ./bench -run '^$$' -bench '$(or $(BENCH),.)' -timeout 0 $(BENCH_ARGS)
 
 # Stages compared with JAX or MuJoCo; each needs the Python environment of its peer.
-STAGES ?= generation rollout updates insertion adaptation simulator evolution workers robots policies
+STAGES ?= generation rollout updates insertion adaptation simulator evolution workers robots policies gymnasium
 PEERS := $(if $(filter generation updates insertion,$(STAGES)),jax) $(if $(filter rollout adaptation,$(STAGES)),brax) \
-	$(if $(filter simulator evolution workers robots policies,$(STAGES)),mujoco)
+	$(if $(filter simulator evolution workers robots policies gymnasium,$(STAGES)),mujoco)
 
 .PHONY: bench-peer
 bench-peer: check compile plugin $(PEERS:%=.tools/peer-%/.stamp) ## compare speed and memory with the same work in JAX and MuJoCo (STAGES=rollout for one stage, BENCH_ARGS=--record to update docs/performance.md)
@@ -195,10 +195,10 @@ replay: check compile plugin .tools/peer-brax/.stamp ## play 64 policies of a ru
 	@.tools/peer-brax/bin/python tools/peer/brax_replay.py build/qdnb $(RUN)
 
 .PHONY: replay-gymnasium
-replay-gymnasium: check compile plugin .tools/peer-gymnasium/.stamp ## play ten policies of a run on one of Gymnasium's tasks there, too, and compare whole episodes (RUN=folder)
+replay-gymnasium: check compile plugin .tools/peer-gymnasium/.stamp ## play ten policies on each of Gymnasium's six tasks there, too, and compare whole episodes (TASKS=Hopper-v5 for some, or folders of runs; minutes a task, Humanoid-v5 compiles for several)
 	@mkdir -p build
 	@go build -o build/qdnb ./cmd/qdnb
-	@.tools/peer-gymnasium/bin/python tools/peer/gymnasium_replay.py build/qdnb $(RUN)
+	@.tools/peer-gymnasium/bin/python tools/peer/gymnasium_replay.py build/qdnb $(TASKS)
 
 BENCHMARK ?= build/benchmark
 QDAX ?= build/qdax
