@@ -40,7 +40,7 @@ func (c *claimsCmd) Run() error {
 		for _, problem := range data.Problems {
 			out.Problems = append(out.Problems, oneLine(problem))
 		}
-		return json.NewEncoder(os.Stdout).Encode(out)
+		return json.NewEncoder(stdout).Encode(out)
 	}
 	report(data.Problems)
 	printClaims(claims.Check(data.Tables))
@@ -57,7 +57,7 @@ func printClaims(list []claims.Result) {
 	const indent = 15
 	write := func(text string) {
 		for _, line := range names.Wrap(text, width-indent) {
-			fmt.Printf("%*s%s\n", indent, "", line)
+			fmt.Fprintf(stdout, "%*s%s\n", indent, "", line)
 		}
 	}
 	var undecided []string
@@ -66,7 +66,7 @@ func printClaims(list []claims.Result) {
 		if r.MaxSeeds > 0 {
 			heading += ", seeds: " + r.Seeds()
 		}
-		fmt.Println(heading)
+		fmt.Fprintln(stdout, heading)
 		write(r.Claim)
 		if r.Evidence != "" {
 			write(strings.TrimSpace("-> " + r.Evidence + ". " + r.Scope))
@@ -76,9 +76,9 @@ func printClaims(list []claims.Result) {
 		}
 	}
 	if len(undecided) > 0 {
-		fmt.Println()
+		fmt.Fprintln(stdout)
 		for _, line := range names.Wrap("open: "+strings.Join(undecided, "; "), width) {
-			fmt.Println(line)
+			fmt.Fprintln(stdout, line)
 		}
 	}
 }

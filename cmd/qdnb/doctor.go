@@ -108,7 +108,7 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 			"(Linux, with python3 and pip, or macOS on arm64; needs a network connection)"
 	}
 	if c.JSON {
-		return json.NewEncoder(os.Stdout).Encode(d)
+		return json.NewEncoder(stdout).Encode(d)
 	}
 	d.print()
 	return nil
@@ -116,34 +116,34 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 
 // printFound prints what is known before a backend is opened.
 func (d diagnosis) printFound() {
-	fmt.Printf("go        %s on %s, %d cores\n", d.Go, d.Platform, d.Cores)
+	fmt.Fprintf(stdout, "go        %s on %s, %d cores\n", d.Go, d.Platform, d.Cores)
 	for _, module := range frameworkModules {
-		fmt.Printf("module    %s %s\n", module, d.Modules[module])
+		fmt.Fprintf(stdout, "module    %s %s\n", module, d.Modules[module])
 	}
 	for _, kind := range []string{"cuda", "tpu", "cpu"} {
-		fmt.Printf("plugin    %-5s %s\n", kind, cmp.Or(d.Plugins[kind], "none"))
+		fmt.Fprintf(stdout, "plugin    %-5s %s\n", kind, cmp.Or(d.Plugins[kind], "none"))
 	}
-	fmt.Printf("cache     %s\n", d.Cache)
+	fmt.Fprintf(stdout, "cache     %s\n", d.Cache)
 	if p := d.Programs; p.Folder != "" {
-		fmt.Printf("programs  %d compiled programs, %.1f of %d MB, in %s\n", p.Count,
+		fmt.Fprintf(stdout, "programs  %d compiled programs, %.1f of %d MB, in %s\n", p.Count,
 			float64(p.Bytes)/(1<<20), p.Limit>>20, p.Folder)
 	} else {
-		fmt.Printf("programs  not cached: %s=off, or the folder is not usable\n", backend.ProgramsEnv)
+		fmt.Fprintf(stdout, "programs  not cached: %s=off, or the folder is not usable\n", backend.ProgramsEnv)
 	}
 }
 
 func (d diagnosis) print() {
 	d.printFound()
-	fmt.Printf("backend   %s, %d workers %s\n", d.Backend, d.Workers, d.Plugin)
+	fmt.Fprintf(stdout, "backend   %s, %d workers %s\n", d.Backend, d.Workers, d.Plugin)
 	for i, device := range d.Devices {
-		fmt.Printf("device    %d: %s\n", i, device)
+		fmt.Fprintf(stdout, "device    %d: %s\n", i, device)
 	}
 	if d.Flags != "" {
-		fmt.Printf("flags     %s\n", d.Flags)
+		fmt.Fprintf(stdout, "flags     %s\n", d.Flags)
 	}
-	fmt.Printf("check     %s\n", d.Check)
+	fmt.Fprintf(stdout, "check     %s\n", d.Check)
 	if d.Advice != "" {
-		fmt.Printf("advice    %s\n", d.Advice)
+		fmt.Fprintf(stdout, "advice    %s\n", d.Advice)
 	}
 }
 

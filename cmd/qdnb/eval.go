@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -128,7 +127,7 @@ func (c *evalCmd) Run(ctx context.Context) error {
 	out := evaluation{Run: run.Dir, Env: found.Env, Episodes: found.Episodes, Steps: found.Steps,
 		Seed: c.Seed, Backend: found.Backend}
 	if !c.JSON {
-		fmt.Printf("run            %s\nenvironment    %s\nepisodes       %d of %d steps\nbackend       "+
+		fmt.Fprintf(stdout, "run            %s\nenvironment    %s\nepisodes       %d of %d steps\nbackend       "+
 			" %s\n", run.Dir, found.Env, found.Episodes, found.Steps, found.Backend)
 	}
 	if c.Corrected {
@@ -145,7 +144,7 @@ func (c *evalCmd) Run(ctx context.Context) error {
 			if r.Cell {
 				kind = "cell "
 			}
-			fmt.Printf("%s %-6d   fitness %.6g, std %.4g, median %.6g; descriptor %.4g\n", kind, r.Number,
+			fmt.Fprintf(stdout, "%s %-6d   fitness %.6g, std %.4g, median %.6g; descriptor %.4g\n", kind, r.Number,
 				r.Mean(), r.Std(), r.Median(), r.Descriptor())
 		}
 		return nil
@@ -168,7 +167,7 @@ func (c *evalCmd) Run(ctx context.Context) error {
 		}
 		out.Results = append(out.Results, p)
 	}
-	return json.NewEncoder(os.Stdout).Encode(out)
+	return json.NewEncoder(stdout).Encode(out)
 }
 
 // correct adds the metrics of a repertoire and the corrected ones to the output.
@@ -181,7 +180,7 @@ func (c *evalCmd) correct(run *runs.Run, found *qdnb.Recording, out *evaluation)
 	out.Archived, out.CorrectedStats = &before, &after
 	if !c.JSON {
 		a, b := corrected.Archived.Stats(), corrected.Repertoire.Stats()
-		w := tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
+		w := tabwriter.NewWriter(stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
 		fmt.Fprintf(w, "\tarchived\t%v\t\n", corrected.Correction)
 		fmt.Fprintf(w, "max fitness\t%.6g\t%.6g\t\n", a.MaxFitness, b.MaxFitness)
 		fmt.Fprintf(w, "coverage\t%.2f %%\t%.2f %%\t\n", a.Coverage, b.Coverage)
@@ -189,7 +188,7 @@ func (c *evalCmd) correct(run *runs.Run, found *qdnb.Recording, out *evaluation)
 		if err := w.Flush(); err != nil {
 			return err
 		}
-		fmt.Printf("Over its episodes, the median policy has a standard deviation of %.4g in fitness "+
+		fmt.Fprintf(stdout, "Over its episodes, the median policy has a standard deviation of %.4g in fitness "+
 			"and %.4g in descriptor.\n", corrected.FitnessStd, corrected.DescriptorStd)
 	}
 	if c.Save {

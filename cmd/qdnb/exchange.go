@@ -50,15 +50,15 @@ func (c *importCmd) Run() error {
 		return err
 	}
 	if c.JSON {
-		return json.NewEncoder(os.Stdout).Encode(r)
+		return json.NewEncoder(stdout).Encode(r)
 	}
-	fmt.Printf("run            %s\nalgorithm      %s\nenvironment    %s\nseed           "+
+	fmt.Fprintf(stdout, "run            %s\nalgorithm      %s\nenvironment    %s\nseed           "+
 		"%d\nparameters     %d\n", r.Run, r.Algorithm, r.Env, r.Seed, r.Params)
 	if r.Skills != nil {
-		fmt.Printf("skills         %d\n", *r.Skills)
+		fmt.Fprintf(stdout, "skills         %d\n", *r.Skills)
 		return nil
 	}
-	fmt.Printf("cells          %d, %d filled\nmax fitness    %.6g\ncoverage       %.2f "+
+	fmt.Fprintf(stdout, "cells          %d, %d filled\nmax fitness    %.6g\ncoverage       %.2f "+
 		"%%\nQD score       %.6g\n", *r.Cells, *r.Filled, run.Status.MaxFitness, r.Coverage, r.QDScore)
 	return nil
 }
@@ -137,12 +137,12 @@ func (c *exportCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("file           %s\n", c.Out)
+	fmt.Fprintf(stdout, "file           %s\n", c.Out)
 	if model, ok := strings.CutSuffix(c.Out, ".onnx"); ok {
-		fmt.Printf("contract       %s.json\n", model)
+		fmt.Fprintf(stdout, "contract       %s.json\n", model)
 	}
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {
-		fmt.Printf("  %-14s %v\n", name, shapes[name])
+		fmt.Fprintf(stdout, "  %-14s %v\n", name, shapes[name])
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (c *figuresCmd) Run() error {
 	}
 	if c.List {
 		for _, item := range items {
-			fmt.Printf("%-11s %s\n", item.ID, item.Title)
+			fmt.Fprintf(stdout, "%-11s %s\n", item.ID, item.Title)
 		}
 		return nil
 	}
@@ -65,7 +65,7 @@ func (c *figuresCmd) Run() error {
 	for _, item := range items {
 		paths, err := c.make(data, item)
 		for _, path := range paths {
-			fmt.Println(path)
+			fmt.Fprintln(stdout, path)
 		}
 		switch {
 		case errors.As(err, new(*fs.PathError)): // a disk error would fail the others too
@@ -181,6 +181,6 @@ func (c *recordCmd) Run() error {
 		atomicfile.WriteBytes(page, []byte(text))); err != nil {
 		return err
 	}
-	fmt.Printf("%s\n%s\n", page, picture)
+	fmt.Fprintf(stdout, "%s\n%s\n", page, picture)
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"strings"
 
@@ -85,7 +84,7 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 type versionCmd struct{}
 
 func (versionCmd) Run() error {
-	printVersion(os.Stdout)
+	printVersion(stdout)
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -47,7 +46,7 @@ func (c *listCmd) Run() error {
 		list[i] = listedRun{Name: run.Name(), described: describe(run), State: stateOf(run), Date: dated(run)}
 	}
 	if c.JSON {
-		err = json.NewEncoder(os.Stdout).Encode(struct {
+		err = json.NewEncoder(stdout).Encode(struct {
 			Folder     string      `json:"folder"`
 			Runs       []listedRun `json:"runs"`
 			Unreadable int         `json:"unreadable"`
@@ -59,7 +58,7 @@ func (c *listCmd) Run() error {
 	if c.JSON || err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "run\talgorithm\tenvironment\tseed\tstate\tQD score\tmax fitness\tdate")
 	for _, r := range list {
 		score, fitness := "-", "-"

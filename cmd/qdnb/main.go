@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -65,7 +67,9 @@ func main() {
 		fmt.Fprintf(os.Stderr, "qdnb: %s (see `%s --help`)\n", oneLine(err), commandOf(err))
 		os.Exit(exitUsage)
 	}
-	err = ctx.Run()
+	if err = ctx.Run(); err == nil {
+		err = stdout.err
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "qdnb: interrupted")
@@ -93,6 +97,28 @@ func commandOf(err error) string {
 
 // usageError is a command-line mistake found by the command itself.
 type usageError struct{ error }
+
+// stdout is the standard output, where a command that cannot print its result fails.
+var stdout = new(output)
+
+// output remembers the first failure to write.
+type output struct{ err error }
+
+func (o *output) Write(text []byte) (int, error) {
+	n, err := os.Stdout.Write(text)
+	if err != nil && o.err == nil {
+		o.err = fmt.Errorf("not all could be printed: free space, or redirect the output elsewhere (%w)", err)
+	}
+	return n, o.err
+}
+
+// checkName refuses the file of a flag whose name ends in none of the extensions.
+func checkName(flag, path string, extensions ...string) error {
+	if path == "" || slices.Contains(extensions, strings.ToLower(filepath.Ext(path))) {
+		return nil
+	}
+	return fmt.Errorf("%s %s: want a file that ends in %s", flag, path, strings.Join(extensions, " or "))
+}
 
 // makeFolder creates the folder named by a flag if it does not exist.
 func makeFolder(dir string) error {

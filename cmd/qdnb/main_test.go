@@ -321,3 +321,27 @@ func TestLimitedAddressSpace(t *testing.T) {
 		}
 	}
 }
+
+// A command whose output has no room fails, also where it prints line by line.
+func TestFullOutput(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skipf("SKIPPED: this system has no device that is always full: %v", err)
+	}
+	defer func() { _ = full.Close() }()
+	run := must.Get(filepath.Glob(filepath.Join(trained(), "map-elites-pointmaze-0*")))[0]
+	for _, args := range [][]string{{"version"}, {"doctor"}, {"list", trained()},
+		{"list", "--json", trained()}, {"show", run}, {"eval", run, "--episodes", "1"}, {"figures", "--list"},
+		{"sweep", "plan", "--experiment", "prior"},
+		{"export", "--run", run, "--out", filepath.Join(t.TempDir(), "policies.npz")}} {
+		var errs bytes.Buffer
+		cmd := exec.Command(program, args...)
+		cmd.Stdout, cmd.Stderr = full, &errs
+		err := cmd.Run()
+		lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
+		if last := lines[len(lines)-1]; err == nil || !strings.HasPrefix(last, "qdnb: ") ||
+			!strings.Contains(last, "redirect the output elsewhere") {
+			t.Errorf("qdnb %s: %v, %q", strings.Join(args, " "), err, errs.String())
+		}
+	}
+}

@@ -72,19 +72,19 @@ func (c *checkCmd) Run() error {
 	}
 	bar.Close()
 	if c.JSON {
-		if err := json.NewEncoder(os.Stdout).Encode(append([]outdatedOutput{}, outdated...)); err != nil {
+		if err := json.NewEncoder(stdout).Encode(append([]outdatedOutput{}, outdated...)); err != nil {
 			return err
 		}
 	} else {
 		for _, o := range outdated {
-			fmt.Println(o)
+			fmt.Fprintln(stdout, o)
 		}
 	}
 	if len(outdated) > 0 {
 		return fmt.Errorf("%d of %d outputs that name their runs are outdated: rerun their cells", len(outdated), named)
 	}
 	if !c.JSON {
-		fmt.Printf("%d outputs name their runs; none is outdated\n", named)
+		fmt.Fprintf(stdout, "%d outputs name their runs; none is outdated\n", named)
 	}
 	return nil
 }
@@ -98,6 +98,9 @@ func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOu
 	var book notebook
 	if err := json.Unmarshal(text, &book); err != nil {
 		return nil, 0, fmt.Errorf("%s is not a notebook: %w", file, err)
+	}
+	if book.Cells == nil {
+		return nil, 0, fmt.Errorf("%s is not a notebook: it has no cells", file)
 	}
 	trained, number := map[string]string{}, 0 // the last one that a cell trained, by the name without its hash
 	kept := map[string]bool{}                 // all that cells trained

@@ -92,5 +92,6 @@ func TestNotebookCheckListsOutdatedOutputs(t *testing.T) {
 		t.Errorf("status %d, %s", status, stdout)
 	}
 	refuses(t, mistake{[]string{"notebook", "check", programs + "x"}, 1, "no such file"},
-		mistake{[]string{"notebook", "check", filepath.Join(dir, large, "metrics.csv")}, 1, "is not a notebook"})
+		mistake{[]string{"notebook", "check", filepath.Join(dir, large, "metrics.csv")}, 1, "is not a notebook"},
+		mistake{[]string{"notebook", "check", filepath.Join(dir, large, "config.json")}, 1, "it has no cells"})
 }

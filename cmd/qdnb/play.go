@@ -42,9 +42,8 @@ func (c *playCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kind := strings.ToLower(filepath.Ext(c.Out))
-	if c.Out != "" && kind != ".gif" && kind != ".mp4" {
-		return fmt.Errorf("--out %s: want a file that ends in .gif or .mp4", c.Out)
+	if err := checkName("--out", c.Out, ".gif", ".mp4"); err != nil {
+		return err
 	}
 	if c.Episodes < 2 {
 		return fmt.Errorf("--episodes must be at least 2, not %d", c.Episodes)
@@ -82,11 +81,11 @@ func (c *playCmd) Run(ctx context.Context) error {
 	bar.Done("played")
 	found := comparisonOf(run.Dir, played)
 	if c.JSON {
-		if err := json.NewEncoder(os.Stdout).Encode(found); err != nil {
+		if err := json.NewEncoder(stdout).Encode(found); err != nil {
 			return err
 		}
 	} else {
-		fmt.Print(found)
+		fmt.Fprint(stdout, found)
 	}
 	switch {
 	case c.Out != "" && unseen != nil:
@@ -100,7 +99,7 @@ func (c *playCmd) Run(ctx context.Context) error {
 	}
 	size, err := save(c.Out, func(path string) error { return saveMovie(ctx, path, frames, played.MuJoCo.Film.Step) })
 	if err == nil && !c.JSON {
-		fmt.Printf("movie          %s (%d kB)\n", c.Out, size/1000)
+		fmt.Fprintf(stdout, "movie          %s (%d kB)\n", c.Out, size/1000)
 	}
 	return err
 }

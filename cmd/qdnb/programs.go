@@ -37,7 +37,7 @@ func (c *programsCmd) Run() error {
 		if err := os.WriteFile(path, p.Text, 0o666); err != nil {
 			return err
 		}
-		fmt.Println(path)
+		fmt.Fprintln(stdout, path)
 	}
 	return os.WriteFile(filepath.Join(c.Out, "xla_flags.txt"), []byte(backend.FlagText(kind)), 0o666)
 }

@@ -46,8 +46,8 @@ func (c *robotCmd) Run(ctx context.Context) error {
 	if c.JSON {
 		return usageError{errors.New("--json needs --verify")}
 	}
-	if c.Picture != "" && !strings.EqualFold(filepath.Ext(c.Picture), ".png") {
-		return fmt.Errorf("--picture %s: want a file that ends in .png", c.Picture)
+	if err := cmp.Or(checkName("--picture", c.Picture, ".png"), checkName("--html", c.HTML, ".html", ".htm")); err != nil {
+		return err
 	}
 	system, notes, err := envs.ReadSystem(ctx, c.File, mujoco.Options{IgnorePairs: c.IgnorePairs,
 		ControlStep: c.ControlStep})
@@ -61,7 +61,7 @@ func (c *robotCmd) Run(ctx context.Context) error {
 		printMuJoCo(system)
 	}
 	for _, note := range notes {
-		fmt.Printf("note           %s\n", note)
+		fmt.Fprintf(stdout, "note           %s\n", note)
 	}
 	name := robots.Name(c.File)
 	film, err := watch.Robot(name, system)
@@ -72,13 +72,13 @@ func (c *robotCmd) Run(ctx context.Context) error {
 	if _, err := save(picture, func(path string) error { return savePicture(path, film) }); err != nil {
 		return err
 	}
-	fmt.Printf("picture        %s\n", picture)
+	fmt.Fprintf(stdout, "picture        %s\n", picture)
 	if c.HTML == "" {
 		return nil
 	}
 	size, err := save(c.HTML, viewer.Skill(film).Save)
 	if err == nil {
-		fmt.Printf("page           %s (%d kB)\n", c.HTML, size/1000)
+		fmt.Fprintf(stdout, "page           %s (%d kB)\n", c.HTML, size/1000)
 	}
 	return err
 }
@@ -118,7 +118,7 @@ func (c *robotCmd) verify(ctx context.Context) error {
 		return err
 	}
 	if c.JSON {
-		encoder := json.NewEncoder(os.Stdout)
+		encoder := json.NewEncoder(stdout)
 		encoder.SetIndent("", "  ")
 		if err := encoder.Encode(v); err != nil {
 			return err
@@ -196,7 +196,7 @@ func untilInterrupted(ctx context.Context, compute func() error) error {
 }
 
 func (v verification) print() {
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "stage\tstates\tmedian error\tworst\tallowed\t")
 	for _, s := range v.Stages {
 		verdict := "ok"
@@ -207,12 +207,12 @@ func (v verification) print() {
 			s.Limits[1], verdict)
 	}
 	_ = table.Flush()
-	fmt.Println()
+	fmt.Fprintln(stdout)
 	for _, note := range v.Notes {
-		fmt.Printf("note           %s\n", note)
+		fmt.Fprintf(stdout, "note           %s\n", note)
 	}
-	fmt.Printf("speed          %.0f control steps per second on %s, MuJoCo %.0f on all cores: %.1f times\n", v.StepsPerSecond,
-		v.Backend, v.MuJoCoStepsPerSecond, v.StepsPerSecond/v.MuJoCoStepsPerSecond)
+	fmt.Fprintf(stdout, "speed          %.0f control steps per second on %s, MuJoCo %.0f on all cores: %.1f times\n",
+		v.StepsPerSecond, v.Backend, v.MuJoCoStepsPerSecond, v.StepsPerSecond/v.MuJoCoStepsPerSecond)
 }
 
 func savePicture(path string, film *scene.Film) error {
@@ -227,10 +227,10 @@ func savePicture(path string, film *scene.Film) error {
 func printMuJoCo(system *mujoco.System) {
 	m, names, joints := system.Model(), system.BodyNames(), system.JointAxes()
 	integrators := []string{"Euler", "RK4", "implicit", "implicitfast"}
-	fmt.Printf("robot          %d bodies, %d joint angles, %d degrees of freedom, %d actions; control steps of %.3g ms, "+
-		"%s with time steps of %.3g ms\n\n", len(names)-1, len(joints), m.Sizes.NV, system.Actions(), 1000*system.ControlStep(),
+	fmt.Fprintf(stdout, "robot          %d bodies, %d joint angles, %d degrees of freedom, %d actions; control steps "+
+		"of %.3g ms, %s with time steps of %.3g ms\n\n", len(names)-1, len(joints), m.Sizes.NV, system.Actions(), 1000*system.ControlStep(),
 		integrators[m.Opt.Integrator], 1000*m.Opt.TimeStep)
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "body\tmass kg\tinertia kg m²")
 	for i, name := range names[1:] {
 		inertia := m.BodyInertia[i+1]
@@ -267,7 +267,7 @@ func printMuJoCo(system *mujoco.System) {
 		fmt.Fprintf(table, "%s\t%d\n", key, count[key])
 	}
 	_ = table.Flush()
-	fmt.Println()
+	fmt.Fprintln(stdout)
 }
 
 // printRobot prints the tables of a robot.
@@ -276,9 +276,9 @@ func printRobot(m physics.Model, system *physics.System) {
 	if m.Dynamics == physics.Spring {
 		dynamics = "spring"
 	}
-	fmt.Printf("robot          %d bodies, %d joint angles, %d actions; %s dynamics, %d substeps of %.3g ms\n\n",
+	fmt.Fprintf(stdout, "robot          %d bodies, %d joint angles, %d actions; %s dynamics, %d substeps of %.3g ms\n\n",
 		len(m.Bodies), system.Angles(), system.Actions(), dynamics, m.Substeps, 1000*m.TimeStep/float64(m.Substeps))
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "body\tmass kg\tinertia kg m²\tshapes")
 	for _, b := range m.Bodies {
 		mass := fmt.Sprintf("%.4g", b.Mass)
@@ -314,7 +314,7 @@ func printRobot(m physics.Model, system *physics.System) {
 		fmt.Fprintf(table, "%s - %s\n", pair[0], pair[1])
 	}
 	_ = table.Flush()
-	fmt.Println()
+	fmt.Fprintln(stdout)
 }
 
 // shapeName describes a collider.

@@ -56,6 +56,9 @@ func (c *showCmd) Run(ctx context.Context) error {
 	case !watch && (c.Films != 0 || c.Archived):
 		return errors.New("--films and --archived apply to pages and animations: add --html or --gif")
 	}
+	if err := cmp.Or(checkName("--html", c.HTML, ".html", ".htm"), checkName("--gif", c.GIF, ".gif")); err != nil {
+		return err
+	}
 	run, err := c.find()
 	if err != nil {
 		return err
@@ -69,10 +72,10 @@ func (c *showCmd) Run(ctx context.Context) error {
 	}
 	printRun(run, c.Verbose)
 	var origins session.Origins
-	fmt.Printf("programs       %s\n", programs(&origins, run))
+	fmt.Fprintf(stdout, "programs       %s\n", programs(&origins, run))
 	paths, err := draw(ctx, run, dir, c.Format, qdnb.PlaySpec{Seed: c.Seed, Backend: c.Backend})
 	for _, path := range paths {
-		fmt.Printf("figure         %s\n", path)
+		fmt.Fprintf(stdout, "figure         %s\n", path)
 	}
 	return err
 }
@@ -123,7 +126,7 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 		if err := printStored(run, spec.Skills, spec.Cells); err != nil {
 			return err
 		}
-		fmt.Printf("no film        %v\n", err)
+		fmt.Fprintf(stdout, "no film        %v\n", err)
 		return nil
 	}
 	bar := progress.NewBar("films", false)
@@ -156,11 +159,11 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 		return err
 	}
 	if alone {
-		fmt.Printf("film           %s: %s\n", films[0].Title, films[0].Subtitle)
+		fmt.Fprintf(stdout, "film           %s: %s\n", films[0].Title, films[0].Subtitle)
 	} else {
-		fmt.Printf("films          %d of %s\n", len(films), run.Name())
+		fmt.Fprintf(stdout, "films          %d of %s\n", len(films), run.Name())
 	}
-	fmt.Printf("page           %s (%d kB)\n", path, size/1000)
+	fmt.Fprintf(stdout, "page           %s (%d kB)\n", path, size/1000)
 	return nil
 }
 
@@ -191,7 +194,7 @@ func printStored(run *runs.Run, numbers, cells []int) error {
 			}
 			fitness, descriptor = skills.Mean(p.Number)
 		}
-		fmt.Printf("%-14s fitness %.6g, descriptor %.4g, as stored by training; %v\n", p, fitness,
+		fmt.Fprintf(stdout, "%-14s fitness %.6g, descriptor %.4g, as stored by training; %v\n", p, fitness,
 			descriptor, network)
 	}
 	return nil
@@ -271,7 +274,7 @@ func saveGIF(path string, films []*scene.Film, alone bool) error {
 		return err
 	}
 	bar.Done("drawn")
-	fmt.Printf("animation      %s (%d kB)\n", path, size/1000)
+	fmt.Fprintf(stdout, "animation      %s (%d kB)\n", path, size/1000)
 	return nil
 }
 
@@ -322,12 +325,12 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 	case newest == nil:
 	case newest.Lower == nil && !known:
 		maps = false
-		fmt.Printf("no map         until the run is finished: a checkpoint lacks the limits of %s\n",
+		fmt.Fprintf(stdout, "no map         until the run is finished: a checkpoint lacks the limits of %s\n",
 			run.Config.Env)
 	default:
 		add("repertoire", true, func() (saver, error) { return figures.Repertoire(run) })
 		if newest.Dims > 2 {
-			fmt.Printf("no maps        of snapshots or hypervolumes: they have at most 2 descriptor components, not %d\n",
+			fmt.Fprintf(stdout, "no maps        of snapshots or hypervolumes: they have at most 2 descriptor components, not %d\n",
 				newest.Dims)
 		}
 	}

@@ -119,6 +119,8 @@ func TestShowMakesPages(t *testing.T) {
 		{[]string{"map-elites-pointmaze-0", "--gif", animation}, animation, ""},
 		{[]string{"map-elites-pointmaze-0", "--gif", animation, "--cell", cell}, animation, ""},
 		{[]string{"diayn-reward-pointmaze-0", "--gif", animation}, animation, ""},
+		{[]string{"map-elites-pointmaze-0", "--gif", page}, "", "want a file that ends in .gif"},
+		{[]string{"map-elites-pointmaze-0", "--html", animation}, "", "want a file that ends in .html or .htm"},
 		{[]string{"map-elites-pointmaze-0", "--gif", animation, "--html", page}, "",
 			"mutually exclusive"},
 		{[]string{"--run", "diayn-reward-pointmaze-0", "--skill", "1", "--html", page}, page, ""},

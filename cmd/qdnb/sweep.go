@@ -90,7 +90,7 @@ func (c *sweepPlanCmd) Run() error {
 		fmt.Fprintf(os.Stderr, "qdnb: %d runs have a budget of processor time, because their steps were not measured "+
 			"(see `qdnb help sweep measure`)\n", count)
 	}
-	return sweep.Write(os.Stdout, lines)
+	return sweep.Write(stdout, lines)
 }
 
 type sweepMeasureCmd struct {
@@ -109,7 +109,7 @@ func (c *sweepMeasureCmd) Run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			fmt.Printf("%s,%s,%d\n", algorithm, env, steps)
+			fmt.Fprintf(stdout, "%s,%s,%d\n", algorithm, env, steps)
 		}
 	}
 	return nil
@@ -240,7 +240,7 @@ func (c *sweepStatusCmd) Run() error {
 				list[i].Error = oneLine(s.Err)
 			}
 		}
-		return json.NewEncoder(os.Stdout).Encode(struct {
+		return json.NewEncoder(stdout).Encode(struct {
 			Plan  string       `json:"plan"`
 			Runs  string       `json:"runs"`
 			Total sweep.Totals `json:"total"`
@@ -256,7 +256,7 @@ func (c *sweepStatusCmd) Run() error {
 			text = ": computed by other programs than today's"
 		}
 		if c.All || slices.Contains(notable, s.Status) || programs[i] == session.OtherPrograms {
-			fmt.Printf("%5d  %-11s %4.0f %%  %s%s\n", s.Index, s.Status, 100*s.Fraction, s.Name(), text)
+			fmt.Fprintf(stdout, "%5d  %-11s %4.0f %%  %s%s\n", s.Index, s.Status, 100*s.Fraction, s.Name(), text)
 		}
 	}
 	counts := []string{fmt.Sprintf("%d lines", total.Lines)}
@@ -265,15 +265,15 @@ func (c *sweepStatusCmd) Run() error {
 			counts = append(counts, fmt.Sprintf("%d %s", n, status))
 		}
 	}
-	fmt.Println(strings.Join(counts, ", "))
+	fmt.Fprintln(stdout, strings.Join(counts, ", "))
 	if stale > 0 {
-		fmt.Printf("stale   %d line%s done, but not by the programs of this build: to train one again, move its "+
+		fmt.Fprintf(stdout, "stale   %d line%s done, but not by the programs of this build: to train one again, move its "+
 			"folder away\n", stale, map[bool]string{true: " is", false: "s are"}[stale == 1])
 	}
-	fmt.Printf("so far  %.3g environment steps in %v\n", float64(total.EnvSteps),
+	fmt.Fprintf(stdout, "so far  %.3g environment steps in %v\n", float64(total.EnvSteps),
 		time.Duration(total.Seconds*float64(time.Second)).Round(time.Second))
 	if total.Count[sweep.Done] < total.Lines {
-		fmt.Printf("to go   about %s\n", total.Left)
+		fmt.Fprintf(stdout, "to go   about %s\n", total.Left)
 	}
 	return nil
 }
@@ -331,7 +331,7 @@ func writeResults(root string, lines []sweep.Line, dir string) error {
 	}
 	files, err := tables.Write(dir)
 	for _, file := range files {
-		fmt.Println(file)
+		fmt.Fprintln(stdout, file)
 	}
 	return err
 }
@@ -355,7 +355,7 @@ func (c *sweepShipCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: %d runs, %.2f MB (%.0f kB each); %d lines of the plan are not complete\n", c.Out,
+	fmt.Fprintf(stdout, "%s: %d runs, %.2f MB (%.0f kB each); %d lines of the plan are not complete\n", c.Out,
 		shipped.Runs, float64(shipped.Bytes)/1e6,
 		float64(shipped.Bytes)/1e3/float64(shipped.Runs), shipped.Left)
 	return nil

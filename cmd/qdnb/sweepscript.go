@@ -109,7 +109,7 @@ func (c *sweepScriptCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	return t.Execute(os.Stdout, s)
+	return t.Execute(stdout, s)
 }
 
 // absolute makes paths independent of the job's working folder.

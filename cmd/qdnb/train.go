@@ -154,7 +154,7 @@ func (c *trainCmd) Run(ctx context.Context) error {
 			continue
 		}
 		if i > 0 {
-			fmt.Println()
+			fmt.Fprintln(stdout)
 		}
 		printRun(run, c.Verbose)
 	}
@@ -283,7 +283,7 @@ func printJSON(run *runs.Run) error {
 		Date:       dated(run), Budget: s.Budget, Hyperparameters: run.Config.Hyperparameters,
 		Parts: run.Config.Parts, Source: run.Source(), Machines: s.Machines,
 	}
-	return json.NewEncoder(os.Stdout).Encode(r)
+	return json.NewEncoder(stdout).Encode(r)
 }
 
 // hyperparameters lists those of a run that differ from the defaults, without long values or, if
@@ -307,34 +307,35 @@ func hyperparameters(c runs.Config, verbose bool) string {
 
 func printRun(run *runs.Run, verbose bool) {
 	s := run.Status
-	fmt.Printf("run            %s\n", run.Dir)
-	fmt.Printf("algorithm      %s\nenvironment    %s\nseed           %d\n", run.Config.Algorithm,
+	fmt.Fprintf(stdout, "run            %s\n", run.Dir)
+	fmt.Fprintf(stdout, "algorithm      %s\nenvironment    %s\nseed           %d\n", run.Config.Algorithm,
 		run.Config.Env, run.Config.Seed)
-	fmt.Printf("hyperparams    %s\n", hyperparameters(run.Config, verbose))
+	fmt.Fprintf(stdout, "hyperparams    %s\n", hyperparameters(run.Config, verbose))
 	if source := run.Source(); verbose && source != "" {
-		fmt.Printf("source         %s\n", source)
+		fmt.Fprintf(stdout, "source         %s\n", source)
 	}
-	fmt.Printf("generations    %d\nevaluations    %d\nenv steps      %d", s.Generation, s.Evaluations,
+	fmt.Fprintf(stdout, "generations    %d\nevaluations    %d\nenv steps      %d", s.Generation, s.Evaluations,
 		s.EnvSteps)
 	if ratio := results.StepsRatio(run.Config.Algorithm, run.Config.Env, s.EnvSteps); ratio > 0 {
-		fmt.Printf(" (%.2g of the paper's in 2h)", ratio)
+		fmt.Fprintf(stdout, " (%.2g of the paper's in 2h)", ratio)
 	}
-	fmt.Println()
+	fmt.Fprintln(stdout)
 	if steps := evaluationSteps(run); steps > 0 {
-		fmt.Printf("eval steps     %d, which only measure\n", steps)
+		fmt.Fprintf(stdout, "eval steps     %d, which only measure\n", steps)
 	}
-	fmt.Printf("seconds        %.1f (%.1f compiling)\n", s.Seconds, s.CompileSeconds)
+	fmt.Fprintf(stdout, "seconds        %.1f (%.1f compiling)\n", s.Seconds, s.CompileSeconds)
 	if run.Config.Algorithm == records.Adaptation { // it has no repertoire
-		fmt.Printf("max fitness    %.6g\n", s.MaxFitness)
+		fmt.Fprintf(stdout, "max fitness    %.6g\n", s.MaxFitness)
 	} else {
-		fmt.Printf("max fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n", s.MaxFitness,
+		fmt.Fprintf(stdout, "max fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n", s.MaxFitness,
 			s.Coverage, s.QDScore)
 		if c := corrected(run); c != nil && c.MaxFitness != nil {
-			fmt.Printf("corrected      max fitness %.6g, coverage %.2f %%, QD score %.6g: %s, generation %d\n", *c.MaxFitness,
+			fmt.Fprintf(stdout, "corrected      max fitness %.6g, coverage %.2f %%, QD score %.6g: %s, generation %d\n",
+				*c.MaxFitness,
 				c.Coverage, c.QDScore, c.Average, c.Generation)
 		}
 		if s.Outside > 0 {
-			fmt.Printf("outside        %d of %d evaluations, in cells at the border of the limits\n", s.Outside,
+			fmt.Fprintf(stdout, "outside        %d of %d evaluations, in cells at the border of the limits\n", s.Outside,
 				s.Evaluations)
 		}
 	}
@@ -343,7 +344,7 @@ func printRun(run *runs.Run, verbose bool) {
 		if run.HasSkills() || learningColumns(run) != nil {
 			of = "evaluations or steps of training"
 		}
-		fmt.Printf("invalid        %d %s were not finite, and were left out\n", s.Invalid, of)
+		fmt.Fprintf(stdout, "invalid        %d %s were not finite, and were left out\n", s.Invalid, of)
 	}
 	state := "complete"
 	if !s.Finished {
@@ -352,14 +353,15 @@ func printRun(run *runs.Run, verbose bool) {
 	if err := s.AllInvalid(); err != nil {
 		state += "; " + err.Error()
 	}
-	fmt.Printf("backend        %s\nstate          %s\nbudget         %v\ndate           %s\n", s.Backend, state, s.Budget,
+	fmt.Fprintf(stdout, "backend        %s\nstate          %s\nbudget         %v\ndate           %s\n",
+		s.Backend, state, s.Budget,
 		dateText(dated(run)))
 	for _, use := range s.Machines {
 		from := ""
 		if len(s.Machines) > 1 {
 			from = fmt.Sprintf(" (from generation %d)", use.After+1)
 		}
-		fmt.Printf("machine        %s%s\ncommit         %s, version %s%s\n", use.Machine, from, use.Commit,
+		fmt.Fprintf(stdout, "machine        %s%s\ncommit         %s, version %s%s\n", use.Machine, from, use.Commit,
 			use.Version, from)
 	}
 }
