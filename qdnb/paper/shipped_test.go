@@ -277,3 +277,14 @@ func TestShippedRunsOfTheRepository(t *testing.T) {
 		t.Errorf("runs with policies: %q", skills)
 	}
 }
+
+// Steps that were measured for a time are told as that time.
+func TestMeasuredStepsAreToldAsTime(t *testing.T) {
+	config := must.Get(runs.NewConfig("map-elites", "pointmaze", 0, map[string]any{"hidden": []int{64, 64}}))
+	lines := []sweep.Line{{Run: config, Budget: runs.Budget{EnvSteps: results.MediumSteps("map-elites", "pointmaze")}},
+		{Run: config, Budget: runs.Budget{CPU: 12 * time.Minute}}}
+	const want = "2 runs, hidden layers of 64 and 64 units, 6m or 12m of processor time each"
+	if got := describe(lines); got != want {
+		t.Errorf("%q, not %q", got, want)
+	}
+}

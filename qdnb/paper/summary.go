@@ -83,7 +83,12 @@ func describe(lines []sweep.Line) string {
 	}
 	trained := slices.DeleteFunc(slices.Clone(lines), // runs without budget end by themselves
 		func(l sweep.Line) bool { return l.Budget == (runs.Budget{}) })
-	budgets := sorted(trained, func(l sweep.Line) string { return l.Budget.String() }, numerically)
+	budgets := sorted(trained, func(l sweep.Line) string {
+		if steps := l.Budget.EnvSteps; steps > 0 && steps == results.MediumSteps(l.Run.Algorithm, l.Run.Env) {
+			return runs.Budget{CPU: results.MediumTime}.String() // for which they were measured
+		}
+		return l.Budget.String()
+	}, numerically)
 	if n := len(budgets); n == 1 || n == 2 {
 		_, unit, _ := strings.Cut(budgets[n-1], " ")
 		text += ", " + strings.Join(budgets, " or ") + " each"
