@@ -199,7 +199,11 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 // run.
 func TestBackendsAreCheckedEverywhere(t *testing.T) {
 	root := trained()
-	train := append([]string{"train", "-q", "--runs", root, "--generations", "1"}, small...)
+	train := []string{"train", "-q", "--runs", root, "--generations", "1", "--algorithm", "map-elites", "--env", "pointmaze",
+		"--set", "batch=16"}
+	for _, setting := range tinySettings { // those of the run
+		train = append(train, "--set", setting)
+	}
 	for _, args := range [][]string{
 		train, {"show", "map-elites", "--runs", root}, {"eval", "map-elites", "--runs", root},
 		{"sweep", "run", "--plan", "none.jsonl"},
