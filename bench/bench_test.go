@@ -44,7 +44,8 @@ var (
 	substeps = flag.Int("substeps", 0, "physics steps of a control step of a robot's file; 0: those of 0.02 s")
 	touch    = flag.String("touch", "",
 		"`names` of the geoms of a robot's file that alone touch the floor, FR,FL; empty: all contacts")
-	robotTask   = flag.String("task", "", "task of a robot's file in Rollout: walk or velocity, where its feet alone touch the floor")
+	robotTask = flag.String("task", "",
+		"task of a robot's file in Rollout: walk or velocity, where its feet alone touch the floor")
 	weights     = flag.String("weights", "float32", "number `format` of the policies' weights: float32 or bfloat16")
 	policies    = flag.Int("policies", 64, "distinct policies of Adaptation")
 	episodes    = flag.Int("episodes", 4, "episodes per policy and multiplier of gravity")

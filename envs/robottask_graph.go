@@ -184,8 +184,8 @@ func feetOf(system *mujoco.System, trunk int) ([]string, error) {
 }
 
 // noGround says what helps a robot without a ground.
-const noGround = ", as far as the engine models contacts: give a file with a floor, such as the scene.xml of a robot in MuJoCo " +
-	"Menagerie"
+const noGround = ", as far as the engine models contacts: give a file with a floor, such as the scene.xml of a robot in " +
+	"MuJoCo Menagerie"
 
 // groundPair are a geom and one that cannot move, which may touch.
 type groundPair struct{ ground, geom int }

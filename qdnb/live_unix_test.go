@@ -119,7 +119,8 @@ func TestOutputsKnowTheirRuns(t *testing.T) {
 	spec := small("runs", 1)
 	run, outputs, said := in(spec)
 	last := outputs[len(outputs)-1]
-	if got, _ := last.Metadata[cell.RunsKey].(map[string]int); len(got) != 1 || got[run.Dir] != 1 || cell.Caption() != "run "+run.Config.Hash() {
+	got, _ := last.Metadata[cell.RunsKey].(map[string]int)
+	if len(got) != 1 || got[run.Dir] != 1 || cell.Caption() != "run "+run.Config.Hash() {
 		t.Errorf("the output shows %v, which is %q; want generation 1 of %s", last.Metadata, cell.Caption(), run.Dir)
 	}
 	if strings.Contains(said, "outputs of this notebook") {

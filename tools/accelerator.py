@@ -3,10 +3,11 @@
 Needs no network, and Go only to build QDNB and the test programs next to it (`make accelerator`). Every result is written to DIR as
 soon as it is known, so that it may be stopped at any time; DIR/summary.md has the table for docs/reference/set-up.md.
 Timings come first, one after the other: doctor; rollouts and updates, and the same with JAX and Brax where they are
-installed for this accelerator (PEER_PYTHON names a Python that has them); variation by policy gradient of 50 individuals and of 1.
-Then several at a time, as the processor has cores: golden files; a short training of each family, twice, whose bytes must be
-the same; the same with later methods, in small sizes. With --backend cpu it is a dry run with small sizes. The exit status is 1
-if a stage fails or its result is not as required; stages for which no time is left are listed.
+installed for this accelerator (PEER_PYTHON names a Python that has them); variation by policy gradient of 50
+individuals and of 1. Then several at a time, as the processor has cores: golden files; a short training of each
+family, twice, whose bytes must be the same; the same with later methods, in small sizes; a task of Gymnasium's. With
+--backend cpu it is a dry run with small sizes. The exit status is 1 if a stage fails or its result is not as required;
+stages for which no time is left are listed.
 """
 
 from __future__ import annotations
@@ -158,8 +159,8 @@ def measure(machine: Machine, small: bool) -> None:
     peer(machine, "peer: updates of td3", ["updates.py", "td3", "--steps", str(updates)], "best_s", updates, "updates/s")
     peer(machine, "peer: updates of sac", ["updates.py", "sac", "--steps", str(updates)], "best_s", updates, "updates/s")
     for env in ("walker-uni", "ant-uni")[:1 if small else 2]:
-        peer(machine, f"peer: rollout on {env}", ["brax_rollout.py", env, "--batch", str(batch), "--steps", str(steps)], "best_s",
-             batch * steps, "env steps/s")
+        script = ["brax_rollout.py", env, "--batch", str(batch), "--steps", str(steps)]
+        peer(machine, f"peer: rollout on {env}", script, "best_s", batch * steps, "env steps/s")
 
 
 def check(machine: Machine, small: bool) -> None:
@@ -167,7 +168,8 @@ def check(machine: Machine, small: bool) -> None:
     with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 4)) as pool:
         waiting = [pool.submit(golden, machine, small)]
         waiting += [pool.submit(train_twice, machine, name, arguments) for name, arguments in trainings(small).items()]
-        waiting.append(pool.submit(rollout, machine, "HalfCheetah-v5", *((16, 20) if small else (1000, 250))))
+        size = (16, 20) if small else (1000, 250)
+        waiting.append(pool.submit(rollout, machine, "HalfCheetah-v5", *size, " while others ran"))
         try:
             for one in waiting:
                 one.result()
@@ -176,15 +178,16 @@ def check(machine: Machine, small: bool) -> None:
             raise
 
 
-def rollout(machine: Machine, env: str, batch: int, steps: int) -> None:
+def rollout(machine: Machine, env: str, batch: int, steps: int, when: str = "") -> None:
     if (found := machine.bench(f"rollout on {env}", f"Rollout 3x -env {env} -batch {batch} -steps {steps}")) is not None:
-        machine.add(f"rollout on {env}", f"{found['env-steps/s']:,.0f} env steps/s; compiled in {found['compile-s']:.1f} s")
+        machine.add(f"rollout on {env}", f"{found['env-steps/s']:,.0f} env steps/s{when}; compiled in {found['compile-s']:.1f} s")
 
 
 def golden(machine: Machine, small: bool) -> None:
     files = ["onestep_pointmaze", "onestep_walker-uni", "onestep_ant-uni", "onestep_halfcheetah-uni", "traj_walker-uni"]
     files = files[:1] if small else files
-    command = [os.path.join(machine.tests, "envs.test"), "-test.v", "-test.run", f"TestGoldenSteps/.*/^({'|'.join(files)}).npz$"]
+    tests = f"TestGoldenSteps/.*/^({'|'.join(files)}).npz$"
+    command = [os.path.join(machine.tests, "envs.test"), "-test.v", "-test.run", tests]
     if (text := machine.run("golden files", command, 240, {**machine.environment, "QDNB_GOLDEN": GOLDEN})) is not None:
         passed = text.count(".npz (") if " FAIL: " not in text else 0
         machine.add("golden files", f"{passed} of {len(files)} files PASS", "ok" if passed == len(files) else "FAIL")
@@ -212,7 +215,8 @@ def train_twice(machine: Machine, name: str, arguments: list[str]) -> None:
     sums = []
     for time_ in ("first", "second"):
         runs = os.path.join(machine.out, "runs", f"{name}-{time_}".replace(" ", "-"))
-        found = machine.json(f"training by {name}, {time_} time", ["train", *arguments, "--runs", runs, "--fresh", "--quiet"], 240)
+        command = ["train", *arguments, "--runs", runs, "--fresh", "--quiet"]
+        found = machine.json(f"training by {name}, {time_} time", command, 240)
         if found is None:
             return
         machine.add(f"training by {name}, {time_} time", f"{found['env_steps']} env steps in {found['seconds']:.1f} s, "

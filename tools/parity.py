@@ -54,8 +54,8 @@ METHODS = {
     # their threshold aims at 1024 individuals, whatever the size of the archive
     "aurora": Method(
         "train_aurora", EVOLUTION,
-        ["num_centroids=1024", "passive_num_centroids=128", "batch_size=64", "num_iterations=100", "time_limit=null", "logging.log_period=10",
-         "logging.save_checkpoints_period=100000"],
+        ["num_centroids=1024", "passive_num_centroids=128", "batch_size=64", "num_iterations=100", "time_limit=null",
+         "logging.log_period=10", "logging.save_checkpoints_period=100000"],
         ["batch=64"], ["--generations", "100"],
         {"sigma-1.3": ["iso_sigma=0.0065", "line_sigma=0.065"]}),
     "pga-map-elites": Method(

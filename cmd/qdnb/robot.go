@@ -228,8 +228,8 @@ func printMuJoCo(system *mujoco.System) {
 	m, names, joints := system.Model(), system.BodyNames(), system.JointAxes()
 	integrators := []string{"Euler", "RK4", "implicit", "implicitfast"}
 	fmt.Fprintf(stdout, "robot          %d bodies, %d joint angles, %d degrees of freedom, %d actions; control steps "+
-		"of %.3g ms, %s with time steps of %.3g ms\n\n", len(names)-1, len(joints), m.Sizes.NV, system.Actions(), 1000*system.ControlStep(),
-		integrators[m.Opt.Integrator], 1000*m.Opt.TimeStep)
+		"of %.3g ms, %s with time steps of %.3g ms\n\n", len(names)-1, len(joints), m.Sizes.NV, system.Actions(),
+		1000*system.ControlStep(), integrators[m.Opt.Integrator], 1000*m.Opt.TimeStep)
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "body\tmass kg\tinertia kg m²")
 	for i, name := range names[1:] {

@@ -69,8 +69,12 @@ func FuzzReadBrax(f *testing.F) {
 // Robots are called after their files, or after their folders as in MuJoCo Menagerie.
 func TestNames(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for path, want := range map[string]string{"dogs/go1.xml": "go1", "anymal_c/scene.xml": "anymal_c", "robot.v2.urdf": "robot.v2",
-		"scene.xml": filepath.Base(must.Get(os.Getwd()))} {
+	for path, want := range map[string]string{
+		"dogs/go1.xml":       "go1",
+		"anymal_c/scene.xml": "anymal_c",
+		"robot.v2.urdf":      "robot.v2",
+		"scene.xml":          filepath.Base(must.Get(os.Getwd())),
+	} {
 		errtest.Equal(t, path, Name(path), want)
 	}
 }

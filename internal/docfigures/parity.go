@@ -3,10 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,33 +23,29 @@ type scores struct {
 
 // parityScores reads docs/parity.csv, which `make parity` writes, in its order.
 func parityScores(path string) ([]scores, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	rows, err := csv.NewReader(file).ReadAll()
+	rows, err := records(path)
 	if err != nil {
 		return nil, err
 	}
 	var all []scores
-	for _, row := range rows[1:] { // algorithm, side, seed, env_steps, qd_score, ...
-		i := slices.IndexFunc(all, func(s scores) bool { return s.algorithm == row[0] })
+	for _, row := range rows {
+		algorithm, side := row["algorithm"], row["side"]
+		i := slices.IndexFunc(all, func(s scores) bool { return s.algorithm == algorithm })
 		if i < 0 {
-			i, all = len(all), append(all, scores{algorithm: row[0], of: map[string][]float64{}})
+			i, all = len(all), append(all, scores{algorithm: algorithm, of: map[string][]float64{}})
 		}
-		score, err := strconv.ParseFloat(row[4], 64)
+		score, err := row.number("qd_score")
 		if err != nil {
 			return nil, err
 		}
 		s := &all[i]
-		if s.of[row[1]] == nil {
-			s.sides = append(s.sides, row[1])
+		if s.of[side] == nil {
+			s.sides = append(s.sides, side)
 		}
-		if row[1] == "published" {
-			s.steps = row[3]
+		if side == "published" {
+			s.steps = row["env_steps"]
 		}
-		s.of[row[1]] = append(s.of[row[1]], score)
+		s.of[side] = append(s.of[side], score)
 	}
 	return all, nil
 }

@@ -54,7 +54,7 @@ func (b bar) Thumbnail(c *draw.Canvas) {
 // performance draws how many times as fast as a peer qdnb is, on a logarithmic axis. Of a case measured several
 // times it draws the last record.
 func performance(context.Context, string) (figures.Grid, error) {
-	all, err := records()
+	all, err := records(performanceFile)
 	if err != nil {
 		return figures.Grid{}, err
 	}

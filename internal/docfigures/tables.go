@@ -29,7 +29,10 @@ func drawn(charts ...chart) (figures.Grid, error) {
 	return panels.InRows(len(charts))
 }
 
-// record is a row of docs/performance.csv: its columns by name.
+// performanceFile has the measurements of `make bench-peer` and `make test`.
+const performanceFile = "docs/performance.csv"
+
+// record is a row of a CSV file: its columns by name.
 type record map[string]string
 
 func (r record) number(column string) (float64, error) { return strconv.ParseFloat(r[column], 64) }
@@ -43,9 +46,9 @@ func (r record) name() string {
 	return name
 }
 
-// records reads docs/performance.csv, in the order of its measurements.
-func records() ([]record, error) {
-	file, err := os.Open("docs/performance.csv")
+// records reads the rows of a CSV file, in their order.
+func records(path string) ([]record, error) {
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +71,7 @@ func records() ([]record, error) {
 // history draws the cases of docs/performance.csv that were measured more than once, over the commits of
 // their records: the speed-ups, and the seconds of the steps of `make test`, divided by the first record.
 func history(context.Context, string) (figures.Grid, error) {
-	rows, err := records()
+	rows, err := records(performanceFile)
 	if err != nil {
 		return figures.Grid{}, err
 	}

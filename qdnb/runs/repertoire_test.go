@@ -312,7 +312,7 @@ func TestNewestRepertoire(t *testing.T) {
 	checkpoint(5, "passive_", 5)
 	expect("a later checkpoint", 5, 5, true)
 	must.Do(os.WriteFile(w.checkpointPath(stateKind, 6), []byte("cut off"), 0o666))
-	expect("beside a damaged checkpoint", 5, 5, true)
+	expect("next to a damaged checkpoint", 5, 5, true)
 	must.Do(w.SaveRepertoire(of(4)))
 	expect("a run that is being extended", 5, 5, true)
 	must.Do(w.SaveStatus(Status{Progress: Progress{Generation: 7}, Finished: true}))

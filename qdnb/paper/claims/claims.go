@@ -162,7 +162,8 @@ func equalTime(runs []results.Trained) bool {
 			least[r.Env] = r.Processor
 		}
 	}
-	return len(runs) > 0 && !slices.ContainsFunc(runs, func(r results.Trained) bool { return r.Processor > equal*least[r.Env] })
+	longer := func(r results.Trained) bool { return r.Processor > equal*least[r.Env] }
+	return len(runs) > 0 && !slices.ContainsFunc(runs, longer)
 }
 
 // shortage is a reason why runs cannot decide, and which.
