@@ -15,7 +15,7 @@ import (
 // sensitivityEnvs are the environments of the grids, in the paper's order.
 var sensitivityEnvs = protocol.GridEnvironments()
 
-// Sensitivity draws figure 3: the distribution of QD scores over the nine settings of MAP-Elites
+// Sensitivity draws figure 3: the distribution of QD scores over the settings of MAP-Elites
 // and of DADS+REWARD, with a pair of boxes for each environment. A setting's score is the mean over
 // its seeds, divided by the largest of any setting of either method on the environment. Boxes are
 // quartiles over settings; bars are medians.

@@ -263,11 +263,20 @@ func (p planner) hurdles(algorithm, env string, seed int64) error {
 	return p.add(algorithm, config, budget, 0, trained)
 }
 
+// gridSteps are the environment steps of DADS+REWARD with each setting of its grid at scale Medium: four
+// episodes of each of its 200 environments, so that scores do not come from their beginnings only.
+const gridSteps = 200_000
+
 func (p planner) sensitivity(algorithm, env string, seed int64) error {
 	grid, _ := protocol.GridOf(algorithm)
 	values := grid.Values
-	if p.Scale == Smoke {
+	switch p.Scale {
+	case Smoke:
 		values = [2][]float64{values[0][:2], values[1][:1]}
+	case Medium: // the corners: fewer settings rather than shorter runs
+		for i, v := range values {
+			values[i] = []float64{v[0], v[len(v)-1]}
+		}
 	}
 	for _, a := range values[0] {
 		for _, b := range values[1] {
@@ -276,10 +285,14 @@ func (p planner) sensitivity(algorithm, env string, seed int64) error {
 			if err != nil {
 				return err
 			}
-			if p.Scale == Small || p.Scale == Medium { // there are 72 settings per seed
+			switch p.Scale {
+			case Small: // there are 72 settings per seed
 				run.Budget.Time /= 2
 				run.Budget.EnvSteps /= 2
-				run.Budget.CPU /= 2
+			case Medium: // as long for both methods
+				if steps := results.MediumSteps("dads-reward", env); steps > 0 {
+					run.Budget.EnvSteps = run.Budget.EnvSteps * gridSteps / steps
+				}
 			}
 			if err := p.add(algorithm, run.Run, run.Budget, 0); err != nil {
 				return err

@@ -258,17 +258,24 @@ func TestMediumPlans(t *testing.T) {
 			t.Errorf("%s has no estimate", line.Name())
 		}
 	}
-	errtest.Equal(t, "the grids", len(plan(t, "sensitivity", Options{Scale: Medium})), 72)
+	errtest.Equal(t, "the corners of the grids", len(plan(t, "sensitivity", Options{Scale: Medium})), 4*2*4)
+	grids := map[string]int64{}
+	for _, line := range plan(t, "sensitivity", Options{Scale: Medium, Envs: []string{"walker-uni"}}) {
+		grids[line.Label] = line.Budget.EnvSteps
+	}
+	of := func(method string) int64 { return results.MediumSteps(method, "walker-uni") }
+	errtest.Equal(t, "steps of a grid's settings", grids,
+		map[string]int64{"dads-reward": 200_000, "map-elites": of("map-elites") * 200_000 / of("dads-reward")})
 	for _, o := range []Options{{Scale: Medium}, {Scale: Medium, Targets: targetsOf(Medium)[:1]}} {
 		errtest.Want(t, errtest.Of(Plan("training", o)), "--targets")
 	}
 	for _, line := range plan(t, "sensitivity", Options{Scale: Medium, Budget: Time}) {
-		errtest.Equal(t, line.Name(), line.Budget, (runs.Budget{CPU: 3 * time.Minute}))
+		errtest.Equal(t, line.Name(), line.Budget, (runs.Budget{CPU: 6 * time.Minute}))
 	}
 
 	var cost bytes.Buffer
 	WriteCost(&cost, plan(t, "sensitivity", Options{Scale: Medium}))
-	if !strings.HasPrefix(cost.String(), "72 runs, about ") {
+	if !strings.HasPrefix(cost.String(), "32 runs, about ") {
 		t.Errorf("the cost is %q", cost.String())
 	}
 	cost.Reset()
