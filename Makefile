@@ -96,9 +96,9 @@ test-mujoco: check compile ## test the reader of MuJoCo's XML with MuJoCo's comp
 	@QDNB_MUJOCO=1 go test -count 1 -v -run InMuJoCo ./qdnb
 
 .PHONY: test-determinism
-test-determinism: check compile plugin ## train everything twice, with one worker and with all, and compare bytes (docs/reliability.md)
+test-determinism: check compile plugin ## train everything on XLA undisturbed, and killed and resumed with other workers, and compare bytes (docs/reliability.md)
 	@echo "== go test ./internal/faults with QDNB_DETERMINISM=1"
-	@QDNB_DETERMINISM=1 go test -count 1 -timeout 2h -v -run TestSameBytes ./internal/faults
+	@QDNB_DETERMINISM=1 go test -count 1 -timeout 2h -v -run TestSwarm ./internal/faults
 	@echo "make test-determinism: all passed"
 
 .PHONY: test-arm64

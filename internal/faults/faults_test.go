@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +17,11 @@ import (
 	"example.com/qdnb/xla/backend"
 )
 
-// faultsEnv enables the harness.
-const faultsEnv = "QDNB_FAULTS"
+// faultsEnv enables the harness, and determinismEnv its swarm on XLA alone.
+const (
+	faultsEnv      = "QDNB_FAULTS"
+	determinismEnv = "QDNB_DETERMINISM"
+)
 
 var (
 	program string // the path of a qdnb built for the tests
@@ -66,15 +68,6 @@ func begin(t *testing.T) {
 	}
 }
 
-// dice returns a random number generator that is the same at each run of a test.
-func dice(t *testing.T) *rand.Rand {
-	seed := uint64(0)
-	for _, b := range []byte(t.Name()) {
-		seed = 31*seed + uint64(b)
-	}
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
 // ending is the result of a process.
 type ending struct {
 	status         int // -1 if a signal ended it
@@ -96,14 +89,8 @@ type process struct {
 // take many minutes on a busy machine.
 const hung = 40 * time.Minute
 
-// start starts the program.
-func start(t *testing.T, args ...string) *process {
-	t.Helper()
-	return startWith(t, nil, args...)
-}
-
-// startWith is [start] with more environment variables.
-func startWith(t *testing.T, env []string, args ...string) *process {
+// start starts the program with more environment variables.
+func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), hung)
 	p := &process{t: t, cmd: exec.CommandContext(ctx, program, args...), start: time.Now(),
@@ -117,21 +104,6 @@ func startWith(t *testing.T, env []string, args ...string) *process {
 		_ = p.cmd.Wait()
 	}()
 	return p
-}
-
-// killedOrDone waits for the end of a process that may have been killed. It counts kills and
-// reports whether the process finished by itself.
-func (p *process) killedOrDone(killed *int) (e ending, done bool) {
-	p.t.Helper()
-	switch e = p.wait(); {
-	case e.signal == syscall.SIGKILL:
-		*killed++
-	case e.status != 0:
-		p.t.Fatalf("after %d kills: status %d, %s", *killed, e.status, e.stderr)
-	default:
-		done = true
-	}
-	return e, done
 }
 
 // wait waits for the process to end in any way. A panic always fails the test.
@@ -154,7 +126,7 @@ func (p *process) wait() ending {
 // invoke runs the program to its end.
 func invoke(t *testing.T, args ...string) ending {
 	t.Helper()
-	return start(t, args...).wait()
+	return start(t, nil, args...).wait()
 }
 
 // succeed runs a command that must succeed.
@@ -167,15 +139,17 @@ func succeed(t *testing.T, args ...string) ending {
 	return e
 }
 
-// oneLine checks that a process failed with one line that contains all words.
-func (e ending) oneLine(t *testing.T, status int, words ...string) {
+// says checks the status of a process, and that the last line of its messages contains all words. Only the sweep of a
+// plan, whose lines fail one by one, has others before it.
+func (e ending) says(t *testing.T, status int, words ...string) {
 	t.Helper()
-	text := strings.TrimSpace(e.stderr)
-	if e.status != status || strings.Contains(text, "\n") || text == "" {
+	if e.status != status || status != 0 && strings.Count(e.stderr, "\n") != 1 && !strings.Contains(e.stderr, "failed") {
 		t.Errorf("status %d, want %d with one line about %q: %q", e.status, status, words, e.stderr)
-		return
 	}
-	for _, word := range words {
-		errtest.Contains(t, text, word)
-	}
+	errtest.Contains(t, lastLine(e.stderr), words...)
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
 }

@@ -3,7 +3,6 @@ package faults
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,14 +21,37 @@ import (
 // subject is a command whose runs are disturbed.
 type subject struct {
 	name string
-	// command returns the arguments for a folder, which may be new, and puts there what the runs need.
-	command func(t *testing.T, root string) []string
-	// results returns the names of the runs' folders.
-	results func(t *testing.T) []string
+	args []string     // of the command, but for the folder of runs
+	plan []sweep.Line // of `qdnb sweep run`
+	run  runs.Config  // of `qdnb train`
+	xla  bool         // it computes on XLA:CPU
 }
 
-// smallSettings, shared by all algorithms, make a generation take milliseconds.
-var smallSettings = []string{"cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"}
+func (s subject) trains() bool { return s.plan == nil }
+
+// command returns the command for a folder of runs, beside which it writes the plan.
+func (s subject) command(root string) []string {
+	args := append(slices.Clone(s.args), "--runs", root)
+	if !s.trains() {
+		var text bytes.Buffer
+		must.Do(sweep.Write(&text, s.plan))
+		path := filepath.Join(filepath.Dir(root), "plan.jsonl")
+		must.Do(os.WriteFile(path, text.Bytes(), 0o666))
+		args = append(args, "--plan", path)
+	}
+	return args
+}
+
+// results returns the names of the runs' folders.
+func (s subject) results() (names []string) {
+	if s.trains() {
+		return []string{s.run.Name()}
+	}
+	for _, line := range s.plan {
+		names = append(names, line.Run.Name())
+	}
+	return names
+}
 
 // run is a Spec whose hyperparameters are assignments, as on the command line.
 type run struct {
@@ -43,10 +65,10 @@ func (r run) Config() (runs.Config, error) {
 	return r.Spec.Config()
 }
 
-// spec is a small run of an algorithm.
+// spec is a small run of an algorithm, whose generations take milliseconds.
 func spec(algorithm string) run {
 	s := run{qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Seed: 1, Budget: qdnb.Generations(60)},
-		slices.Clone(smallSettings)}
+		[]string{"cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"}}
 	switch {
 	case records.Of(algorithm).Evolves():
 		s.Set = append(s.Set, "batch=16")
@@ -80,129 +102,88 @@ func spec(algorithm string) run {
 
 // training is the subject `qdnb train` of a specification.
 func training(s run) subject {
-	return subject{
-		name:    s.Algorithm,
-		command: func(_ *testing.T, root string) []string { return trainArgs(s, root) },
-		results: func(t *testing.T) []string { return []string{configOf(t, s).Name()} },
-	}
-}
-
-func trainArgs(s run, root string) []string {
-	args := []string{"train", "-q", "--runs", root, "--algorithm", s.Algorithm, "--env", s.Env,
-		"--seed", "1", "--generations"}
-	args = append(args, fmt.Sprint(s.Budget.Generations))
+	args := []string{"train", "-q", "--algorithm", s.Algorithm, "--env", s.Env, "--seed", "1", "--generations",
+		fmt.Sprint(s.Budget.Generations)}
 	for _, set := range s.Set {
 		args = append(args, "--set", set)
 	}
-	return args
+	return subject{name: s.Algorithm, args: args, run: must.Get(s.Config())}
 }
 
-func configOf(t *testing.T, s run) runs.Config {
-	return must.Get(s.Config())
-}
-
-// planned is the subject `qdnb sweep run` of a plan.
-func planned(name string, lines func(t *testing.T) []sweep.Line,
-	needed func(t *testing.T, root string), more ...string) subject {
-	return subject{
-		name: name,
-		command: func(t *testing.T, root string) []string {
-			must.Do(os.MkdirAll(root, 0o777))
-			plan := filepath.Join(root, "plan.jsonl")
-			if _, err := os.Stat(plan); err != nil {
-				var text bytes.Buffer
-				must.Do(sweep.Write(&text, lines(t)))
-				must.Do(os.WriteFile(plan, text.Bytes(), 0o666))
-			}
-			if needed != nil {
-				needed(t, root)
-			}
-			return append([]string{"sweep", "run", "-q", "--plan", plan, "--runs", root, "--poll", "100ms"}, more...)
-		},
-		results: func(t *testing.T) (names []string) {
-			for _, line := range lines(t) {
-				names = append(names, line.Run.Name())
-			}
-			return names
-		},
-	}
-}
-
-// skillsConfig returns the configuration of an imported run of three skills.
-func skillsConfig(t *testing.T, env string) runs.Config {
-	return must.Get(runs.NewConfig("diayn", env, 3, map[string]any{"hidden": []int{8}, "episode_length": 20}))
-}
-
-// importSkills makes that run, with made-up skills.
-func importSkills(env string) func(t *testing.T, root string) {
-	return func(t *testing.T, root string) {
-		t.Helper()
-		e, err := envs.Make(env)
-		must.Do(err)
-		s := &runs.Skills{Observations: e.Spec().Observations, Actions: e.Spec().Actions, Count: 3, Hidden: []int{8}}
-		random := rand.New(rand.NewPCG(4, 0))
-		for range runs.Row(s.Sizes()) {
-			s.Policy = append(s.Policy, float32(random.NormFloat64()/2))
+// planned is the subject `qdnb sweep run` of training runs, an adaptation of skills, and a controller that leads skills
+// over hurdles.
+func planned() subject {
+	var lines []sweep.Line
+	add := func(config runs.Config, budget runs.Budget, needs ...sweep.Line) sweep.Line {
+		line := sweep.Line{Experiment: "training", Label: config.Algorithm, Run: config, Budget: budget}
+		for _, other := range needs {
+			line.Needs = append(line.Needs, sweep.Need{Run: other.Run, Budget: other.Budget})
 		}
-		_, err = runs.Import(root, skillsConfig(t, env), func(w *runs.Writer) error {
-			if err := w.SaveSkills(s); err != nil {
-				return err
-			}
-			return w.SaveStatus(runs.Status{Finished: true, Budget: qdnb.Generations(1),
-				Progress: runs.Progress{Generation: 1}})
-		})
-		must.Do(err)
+		lines = append(lines, line)
+		return line
 	}
-}
-
-// adaptation evaluates skills of walker-uni under changed gravity.
-var adaptation = planned("adaptation", func(t *testing.T) []sweep.Line {
-	trained := skillsConfig(t, "walker-uni")
-	budget := qdnb.Generations(1)
+	train := func(algorithm, env string, generations int, needs ...sweep.Line) sweep.Line {
+		s := spec(algorithm)
+		s.Env, s.Seed = env, int64(len(lines))
+		return add(must.Get(s.Config()), qdnb.Generations(generations), needs...)
+	}
+	train("pga-map-elites", "pointmaze", 20)
+	first := train("map-elites", "pointmaze", 20)
+	train("map-elites", "pointmaze", 20, first)
+	walkers, cheetahs := train("diayn", "walker-uni", 2), train("diayn", "halfcheetah-uni", 2)
 	var values [][]float64
 	for i := range 20 {
 		values = append(values, []float64{0.5 + float64(i)/8})
 	}
-	c, err := qdnb.AdaptSpec{Perturbation: envs.GravityMultiplier, Values: values, Episodes: 6,
-		Seed: 4}.Config(trained, budget)
-	must.Do(err)
-	return []sweep.Line{{Experiment: "adaptation", Label: "diayn", Run: c,
-		Needs: []sweep.Need{{Run: trained, Budget: budget}}}}
-}, importSkills("walker-uni"))
-
-// control trains a hierarchical controller that leads skills over hurdles.
-var control = planned("hierarchical-control", func(t *testing.T) []sweep.Line {
-	trained := skillsConfig(t, "halfcheetah-uni")
-	budget := qdnb.Generations(1)
-	c, err := qdnb.ControlSpec{Tune: runs.Assign(
-		"num_envs=2", "unroll_length=2", "batch_size=2", "num_minibatches=1", "update_epochs=2",
-		"decision_length=2", "episode_length=6",
-		"evaluation_envs=2", "policy_hidden=8", "value_hidden=8")}.Config(trained, budget)
-	must.Do(err)
-	return []sweep.Line{{Experiment: "hurdles", Label: "diayn", Run: c, Budget: qdnb.Generations(12),
-		Needs: []sweep.Need{{Run: trained, Budget: budget}}}}
-}, importSkills("halfcheetah-uni"))
-
-// plan is a small plan of different runs, one of which needs another.
-var plan = planned("sweep", planLines, nil)
-
-func planLines(t *testing.T) (lines []sweep.Line) {
-	for i, algorithm := range []string{"map-elites", "pga-map-elites", "smerl-dads", "map-elites"} {
-		s := spec(algorithm)
-		s.Seed, s.Budget = int64(i), qdnb.Generations(20)
-		line := sweep.Line{Experiment: "training", Label: algorithm, Run: configOf(t, s), Budget: s.Budget}
-		if i == 3 {
-			line.Needs = []sweep.Need{{Run: lines[0].Run, Budget: lines[0].Budget}}
-		}
-		lines = append(lines, line)
-	}
-	return lines
+	adapted := qdnb.AdaptSpec{Perturbation: envs.GravityMultiplier, Values: values, Episodes: 6, Seed: 4}
+	add(must.Get(adapted.Config(walkers.Run, walkers.Budget)), runs.Budget{}, walkers)
+	led := qdnb.ControlSpec{Tune: runs.Assign("num_envs=2", "unroll_length=2", "batch_size=2", "num_minibatches=1",
+		"update_epochs=2", "decision_length=2", "episode_length=6", "evaluation_envs=2", "policy_hidden=8", "value_hidden=8")}
+	add(must.Get(led.Config(cheetahs.Run, cheetahs.Budget)), qdnb.Generations(12), cheetahs)
+	return subject{name: "sweep", args: []string{"sweep", "run", "-q", "--poll", "100ms"}, plan: lines}
 }
 
-// subjects lists all subjects.
+// subjects lists all subjects in pure Go.
 func subjects() (all []subject) {
 	for _, algorithm := range qdnb.Algorithms() {
 		all = append(all, training(spec(algorithm)))
 	}
-	return append(all, adaptation, control, plan)
+	return append(all, planned())
+}
+
+// onXLA returns subjects on XLA:CPU: the named algorithms on ants, which also compile the physics of a robot; or
+// without names all of them, a plan, and runs whose networks have the paper's sizes, so that XLA distributes their matrix
+// products over all its threads.
+func onXLA(t *testing.T, algorithms ...string) (all []subject) {
+	if plugin == "" {
+		t.Skip("SKIPPED: there is no XLA plugin; `make plugin` fetches it")
+	}
+	if len(algorithms) == 0 {
+		pga := run{qdnb.Spec{Algorithm: "pga-map-elites"}, []string{"cells=64", "cvt_samples=500", "batch=40",
+			"num_critic_training_steps=8", "num_pg_training_steps=5"}}
+		dads := run{qdnb.Spec{Algorithm: "dads-reward"}, []string{"cells=64", "cvt_samples=500", "env_batch_size=50",
+			"grad_updates_per_step=0.2", "evaluation_states=4", "early_interval=100", "num_skills=3"}}
+		for _, s := range []run{pga, dads} {
+			s.Env, s.Seed, s.Budget = "ant-uni", 1, qdnb.Generations(12)
+			paperSized := training(s)
+			paperSized.name += " of the paper's size"
+			all = append(all, paperSized)
+		}
+		all, algorithms = append(all, planned()), qdnb.Algorithms()
+	}
+	for _, algorithm := range algorithms {
+		s := spec(algorithm)
+		if s.Env == "pointmaze" { // not one of those that need gradients
+			s.Env = "ant-uni"
+		}
+		if i := slices.Index(s.Set, "smerl_target=-20"); i >= 0 {
+			s.Set[i] = "smerl_target=18" // a return that some skills reach
+		}
+		all = append(all, training(s))
+	}
+	for i := range all {
+		all[i].name, all[i].xla = all[i].name+" on XLA", true
+		all[i].args = append(all[i].args, "--backend", plugin)
+	}
+	return all
 }
