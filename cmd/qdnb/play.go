@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/mujoco/compiler"
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/internal/progress"
@@ -104,7 +105,7 @@ func (c *playCmd) Run(ctx context.Context) error {
 	return err
 }
 
-// engineStats are distances in an engine, m.
+// engineStats are the distances in an engine, m, or the fitnesses if the task is to follow commands.
 type engineStats struct {
 	Mean   float64 `json:"mean"`
 	Std    float64 `json:"std"`
@@ -115,6 +116,7 @@ type engineStats struct {
 type peerComparison struct {
 	Run      string      `json:"run"`
 	Episodes int         `json:"episodes"`
+	Measure  string      `json:"measure"` // distance or fitness
 	Here     engineStats `json:"here"`
 	MuJoCo   engineStats `json:"mujoco"`       // with the contacts of the task
 	All      engineStats `json:"all_contacts"` // in MuJoCo, with those of the model
@@ -124,11 +126,18 @@ type peerComparison struct {
 }
 
 func comparisonOf(dir string, played watch.Compared) peerComparison {
-	of := func(w watch.Walked) engineStats {
-		return engineStats{stats.Mean(w.Distances), stats.Std(w.Distances), stats.Median(w.Distances)}
+	c := peerComparison{Run: dir, Episodes: len(played.Here.Distances), Measure: "distance"}
+	if played.Task.Task == envs.Velocity { // whose commands lead everywhere
+		c.Measure = "fitness"
 	}
-	c := peerComparison{Run: dir, Episodes: len(played.Here.Distances), Here: of(played.Here), MuJoCo: of(played.Same),
-		All: of(played.MuJoCo)}
+	of := func(w watch.Walked) engineStats {
+		values := w.Distances
+		if c.Measure == "fitness" {
+			values = w.Fitnesses
+		}
+		return engineStats{stats.Mean(values), stats.Std(values), stats.Median(values)}
+	}
+	c.Here, c.MuJoCo, c.All = of(played.Here), of(played.Same), of(played.MuJoCo)
 	apart := func(s engineStats) float64 {
 		spread := math.Sqrt((c.Here.Std*c.Here.Std + s.Std*s.Std) / float64(c.Episodes))
 		return (s.Mean - c.Here.Mean) / max(spread, 1e-9)
@@ -137,16 +146,20 @@ func comparisonOf(dir string, played watch.Compared) peerComparison {
 	return c
 }
 
-// String prints the distances.
+// String prints the distances or fitnesses.
 func (c peerComparison) String() string {
+	value := "%.2f m"
+	if c.Measure == "fitness" {
+		value = "fitness %.2f"
+	}
 	line := func(name string, s engineStats) string {
-		return fmt.Sprintf("%-14s %.2f m ± %.2f, median %.2f, in %d episodes\n", name, s.Mean, s.Std, s.Median, c.Episodes)
+		return fmt.Sprintf("%-14s "+value+" ± %.2f, median %.2f, in %d episodes\n", name, s.Mean, s.Std, s.Median, c.Episodes)
 	}
 	difference := func(s engineStats, errors float64, unequal string) string {
 		if math.Abs(errors) <= 3 {
 			unequal = "equal within the spread"
 		}
-		return fmt.Sprintf("difference     %.2f m, %.1f standard errors: %s\n", s.Mean-c.Here.Mean, math.Abs(errors), unequal)
+		return fmt.Sprintf("difference     "+value+", %.1f standard errors: %s\n", s.Mean-c.Here.Mean, math.Abs(errors), unequal)
 	}
 	text := line("here", c.Here) + line("MuJoCo", c.MuJoCo) +
 		difference(c.MuJoCo, c.Errors, "more than the spread: try `qdnb robot FILE --verify`")

@@ -41,6 +41,7 @@ type Compared struct {
 	MuJoCo Walked // with all contacts of the model
 	// Same is with the contacts of the task only. It is MuJoCo if the task has all.
 	Same Walked
+	Task envs.RobotTask
 }
 
 // Walked is how episodes went in an engine.
@@ -79,6 +80,7 @@ func (s PeerSpec) play(ctx context.Context, run *runs.Run) (c Compared, err erro
 	if s.Cell >= 0 {
 		cells = []int{s.Cell}
 	}
+	c.Task = robot.Task
 	set, err := policies.Select(run, nil, cells)
 	if err != nil {
 		return c, err
