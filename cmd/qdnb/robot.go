@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"image/png"
 	"io"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"text/tabwriter"
+	"time"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/mujoco"
@@ -21,6 +23,7 @@ import (
 	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/npz/atomicfile"
+	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/plot/viewer"
 	"example.com/qdnb/qdnb/watch"
@@ -155,43 +158,79 @@ func (c *robotCmd) compare(ctx context.Context, v *verification) error {
 		return err
 	}
 	v.Backend = p.String()
-	reference, err := compiler.Reference(ctx, c.File, system.Pairs())
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
-	}
-	if !c.JSON {
-		fmt.Fprintln(os.Stderr, "compiling the robot's program, which takes up to minutes the first time")
+	bar := progress.NewBar(robots.Name(c.File), c.JSON)
+	defer bar.Close()
+	var at atomic.Int64 // the phase
+	begin := func(name string) {
+		at.Store(int64(slices.IndexFunc(phases, func(p phase) bool { return p.name == name })))
 	}
 	var found []mujoco.Agreement
-	if err := untilInterrupted(ctx, func() (err error) {
-		if found, err = system.Agree(ctx, p, reference); err == nil {
-			v.StepsPerSecond, err = system.Speed(ctx, p)
+	if err := untilInterrupted(ctx, func() error {
+		reference, err := compiler.Reference(ctx, c.File, system.Pairs())
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.File, err)
 		}
+		speed, err := npz.Values[float64](reference["speed"])
+		if err != nil {
+			return err
+		}
+		v.MuJoCoStepsPerSecond = speed[0]
+		if found, err = system.Agree(ctx, p, reference, begin); err != nil {
+			return err
+		}
+		begin("speed")
+		v.StepsPerSecond, err = system.Speed(ctx, p)
 		return err
+	}, func() {
+		done := 0.0
+		for _, p := range phases[:at.Load()] {
+			done += p.share
+		}
+		bar.Update(done, phases[at.Load()].doing)
 	}); err != nil {
 		return err
 	}
+	bar.Done("compared")
 	v.Agrees = true
 	for _, a := range found {
 		v.Agrees = v.Agrees && a.OK()
 		v.Stages = append(v.Stages, stage{a.Stage, len(a.Errors), a.Errors[len(a.Errors)/2], a.Errors[len(a.Errors)-1],
 			[2]float64{a.Median, a.Worst}, a.OK()})
 	}
-	speed, err := npz.Values[float64](reference["speed"])
-	v.MuJoCoStepsPerSecond = speed[0]
-	return err
+	return nil
 }
 
-// untilInterrupted computes what nothing has to end in order, such as XLA's compilation, which nothing interrupts. It
-// does not wait for it once ctx is done.
-func untilInterrupted(ctx context.Context, compute func() error) error {
-	done := make(chan error, 1)
+// phase is a part of a verification.
+type phase struct {
+	name, doing string
+	share       float64 // of the time
+}
+
+// phases are those of a verification in their order, with their shares for ANYmal C.
+var phases = []phase{
+	{"MuJoCo", "MuJoCo computes states and rollouts", 0.1},
+	{"poses", "compiling the poses of bodies", 0.05},
+	{"forces", "compiling forces", 0.15},
+	{"step", "compiling a step", 0.3},
+	{"acceleration", "compiling accelerations", 0.1},
+	{"speed", "compiling rollouts, and timing them", 0.3},
+}
+
+// untilInterrupted computes what nothing has to end in order, such as XLA's compilation, which nothing interrupts, and
+// calls tick every second. It does not wait for it once ctx is done.
+func untilInterrupted(ctx context.Context, compute func() error, tick func()) error {
+	done, second := make(chan error, 1), time.NewTicker(time.Second)
+	defer second.Stop()
 	go func() { done <- compute() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-second.C:
+			tick()
+		}
 	}
 }
 

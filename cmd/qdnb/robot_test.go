@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/watch"
 )
 
 // A robot's gaits are trained, shown, evaluated and exported; its run keeps what that needs.
@@ -52,12 +53,16 @@ func TestTrainRobot(t *testing.T) {
 // An interrupted comparison does not wait for XLA.
 func TestUntilInterrupted(t *testing.T) {
 	failure := errors.New("a failure")
-	errtest.Equal(t, "its error", untilInterrupted(t.Context(), func() error { return failure }), failure)
+	errtest.Equal(t, "its error", untilInterrupted(t.Context(), func() error { return failure }, nil), failure)
 	ctx, interrupt := context.WithCancel(t.Context())
 	compiled := make(chan error)
 	defer close(compiled)
-	interrupt()
-	errtest.Equal(t, "interrupted", untilInterrupted(ctx, func() error { return <-compiled }), context.Canceled)
+	ticked := false
+	errtest.Equal(t, "interrupted", untilInterrupted(ctx, func() error { return <-compiled }, func() {
+		ticked = true
+		interrupt()
+	}), context.Canceled)
+	errtest.Equal(t, "ticked before", ticked, true)
 }
 
 // A full disk is one line that says what helps.
@@ -65,4 +70,19 @@ func TestSaveOnAFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "robot.png")
 	_, err := save(path, func(string) error { return &os.PathError{Op: "write", Path: "robot.png~", Err: syscall.ENOSPC} })
 	errtest.Want(t, err, "no space left to write "+path, "free space")
+}
+
+// A gait is compared by its distances, and a policy that follows commands by its fitnesses.
+func TestComparisonOfEngines(t *testing.T) {
+	walked := func(fitness float64) watch.Walked {
+		return watch.Walked{Distances: []float64{1, 1, 3, 3}, Fitnesses: []float64{fitness, fitness, fitness + 2, fitness + 2}}
+	}
+	played := watch.Compared{Here: walked(10), Same: walked(11), MuJoCo: walked(31), Task: envs.RobotTask{Task: envs.Walk}}
+	errtest.Equal(t, "a gait", comparisonOf("run", played).String(), "here           2.00 m ± 1.00, median 2.00, in 4 episodes\n"+
+		"MuJoCo         2.00 m ± 1.00, median 2.00, in 4 episodes\n"+
+		"difference     0.00 m, 0.0 standard errors: equal within the spread\n")
+	played.Task.Task = envs.Velocity
+	errtest.Contains(t, comparisonOf("run", played).String(), "here           fitness 11.00 ± 1.00, median 11.00, in 4 episodes",
+		"difference     fitness 1.00, 1.4 standard errors: equal within the spread",
+		"difference     fitness 21.00, 29.7 standard errors: the gait touches what the task leaves out")
 }

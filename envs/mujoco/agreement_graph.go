@@ -41,9 +41,11 @@ func (a Agreement) String() string {
 // pairs (package compiler, Reference): in random states without contacts, in states on the way of rollouts, and
 // in rollouts of a second. Forces must agree to 1e-6 in the median and 1e-5 at worst, what follows from
 // accelerations to 1e-5 and 1e-4, or twenty times what rounding the state changes in MuJoCo; rollouts to 1e-3, as
-// long as a twin that starts within rounding is within 1e-5 in MuJoCo.
-func (s *System) Agree(ctx context.Context, p *xla.Platform, reference map[string]npz.Array) (all []Agreement, err error) {
-	c := comparison{System: s, context: ctx, platform: p, reference: reference}
+// long as a twin that starts within rounding is within 1e-5 in MuJoCo. compiles, if not nil, is called with the name of
+// each program, poses, forces, step or acceleration, before XLA compiles it, which takes most of the time.
+func (s *System) Agree(ctx context.Context, p *xla.Platform, reference map[string]npz.Array,
+	compiles func(program string)) (all []Agreement, err error) {
+	c := comparison{System: s, context: ctx, platform: p, reference: reference, compiles: compiles}
 	defer func() {
 		for _, program := range c.programs {
 			program.Free()
@@ -70,6 +72,7 @@ type comparison struct {
 	context   context.Context
 	platform  *xla.Platform
 	reference map[string]npz.Array
+	compiles  func(program string)
 	title     string
 	programs  map[string]*program
 	found     []Agreement
@@ -111,6 +114,9 @@ func (c *comparison) run(name string, inputs [][][]float64, build func(in []*Nod
 		in, declared = append(in, xla.FromFloats(flat, m, n)), append(declared, xla.Declare(dtypes.Float32, m, n))
 	}
 	if c.programs[name] == nil {
+		if c.compiles != nil {
+			c.compiles(name)
+		}
 		compiled, err := xla.Compile(c.platform, "MuJoCo "+name, xla.Pack(pack, declared...),
 			func(in xla.State[[]*Node]) xla.State[[]*Node] { return xla.Out(build(in.Tree)) })
 		if err != nil {

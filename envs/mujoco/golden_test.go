@@ -83,7 +83,7 @@ func (g golden) comparison() comparison {
 func TestGolden(t *testing.T) {
 	steps := 0
 	forGolden(t, func(t *testing.T, g golden) {
-		found, err := g.comparison().Agree(t.Context(), xlatest.Best(t), g.arrays)
+		found, err := g.comparison().Agree(t.Context(), xlatest.Best(t), g.arrays, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
