@@ -247,13 +247,29 @@ func TestBudgetsCountTheInitialPopulation(t *testing.T) {
 }
 
 func TestSnapshotsAndMetrics(t *testing.T) {
-	run := train(t, small(t.TempDir(), 36))
+	spec := small(t.TempDir(), 36)
+	spec.KeepGenotypes = true
+	run := train(t, spec)
 	snapshots := must.Get(run.Snapshots())
 	var at []int64
 	for _, s := range snapshots {
 		at = append(at, s.Generation)
 	}
 	errtest.Equal(t, "snapshots at generations", at, []int64{2, 4, 6, 8, 10, 12, 14, 16, 18, 36})
+	for i, s := range must.Get(run.History()) {
+		errtest.Equal(t, "fitnesses with genotypes", s.Fitnesses, snapshots[i].Fitnesses)
+		for _, cell := range s.Filled() {
+			if row := s.Genotype(cell); s.Params == 0 || len(row) != s.Params || slices.Max(row) == 0 {
+				t.Fatalf("generation %d: the genotype of cell %d is %v", s.Generation, cell, row)
+			}
+		}
+		if s.Generation == 36 {
+			final := must.Get(run.Repertoire())
+			for _, cell := range final.Filled() {
+				errtest.Equal(t, "a genotype at the end", s.Genotype(cell), final.Genotype(cell))
+			}
+		}
+	}
 	table := must.Get(run.Metrics())
 	column := func(name string) []float64 {
 		values := must.Get(table.Column(name))

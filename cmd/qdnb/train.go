@@ -40,14 +40,15 @@ type trainCmd struct {
 	From        string         `placeholder:"RUN|FILE"`
 	runsFlag
 	backendFlag
-	JSON        bool `name:"json"`
-	KeepReplay  bool
-	Corrected   int          `placeholder:"EPISODES"`
-	By          runs.Average `enum:"mean,median" default:"mean"`
-	Fresh       bool
-	Tensorboard bool
-	Quiet       bool `short:"q"`
-	Verbose     bool `short:"v"`
+	JSON          bool `name:"json"`
+	KeepReplay    bool
+	KeepGenotypes bool
+	Corrected     int          `placeholder:"EPISODES"`
+	By            runs.Average `enum:"mean,median" default:"mean"`
+	Fresh         bool
+	Tensorboard   bool
+	Quiet         bool `short:"q"`
+	Verbose       bool `short:"v"`
 }
 
 // robotFlags are the settings of the task of a robot; what is not set is guessed.
@@ -104,8 +105,8 @@ func (c *trainCmd) Run(ctx context.Context) error {
 	spec := qdnb.Spec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed,
 		Tune: runs.Assign(c.Set...), Budget: budget, Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet,
-		Fresh: c.Fresh, Start: c.From, KeepReplay: c.KeepReplay, Corrected: c.Corrected, CorrectedBy: c.By,
-		TensorBoard: c.Tensorboard, Robot: c.Robot, Task: c.task(),
+		Fresh: c.Fresh, Start: c.From, KeepReplay: c.KeepReplay, KeepGenotypes: c.KeepGenotypes, Corrected: c.Corrected,
+		CorrectedBy: c.By, TensorBoard: c.Tensorboard, Robot: c.Robot, Task: c.task(),
 	}
 	if c.Simulator != "" {
 		simulator, stop, err := envs.StartProcess(ctx, "sh", "-c", c.Simulator)

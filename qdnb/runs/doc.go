@@ -6,7 +6,7 @@
 //	    metrics.csv     one row per logging step
 //	    checkpoints/    state-000000100.npz, genotypes-000000100.npz: everything needed to resume,
 //	                    the newest two
-//	    snapshots/      gen-000000050.npz: the repertoire without genotypes, nine in the first half
+//	    snapshots/      gen-000000050.npz: the repertoire, without genotypes by default, nine in the first half
 //	                    of the budget and one at its end
 //	    corrected/      gen-000000050.npz: corrected repertoires; see [Run.Corrected]
 //	    replay/         000000000000-000000025000.npz: rows of a replay buffer;

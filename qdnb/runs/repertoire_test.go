@@ -332,4 +332,5 @@ func TestDamagedSnapshotsCanBeLeftOut(t *testing.T) {
 	if list, err := w.Snapshots(); err != nil || len(list) != 1 || list[0].Generation != 1 {
 		t.Errorf("without it: %v, %v", list, err)
 	}
+	errtest.Want(t, errtest.Of(w.History()), w.Dir, "train with --keep-genotypes")
 }

@@ -196,18 +196,31 @@ func (r *Run) repertoire(genotypes bool) (*Repertoire, error) {
 
 // Snapshots reads the snapshots of the repertoire, ordered by generation. Those of a shipped run
 // have no descriptors.
-func (r *Run) Snapshots() ([]Snapshot, error) { return r.snapshots(snapshotsDir) }
+func (r *Run) Snapshots() ([]Snapshot, error) { return r.snapshots(snapshotsDir, false) }
+
+// History reads the snapshots with their genotypes, which they have if KeepGenotypes was set (`qdnb train
+// --keep-genotypes`).
+func (r *Run) History() ([]Snapshot, error) {
+	list, err := r.snapshots(snapshotsDir, true)
+	if errors.Is(err, errNoGenotypes) {
+		return nil, fmt.Errorf("the snapshots of %s have no genotypes: train with --keep-genotypes (Spec.KeepGenotypes)", r.Dir)
+	}
+	return list, err
+}
 
 // Corrected reads the corrected repertoires, ordered by generation;
 // none if the run was not corrected. Those of a shipped run have no descriptors.
-func (r *Run) Corrected() ([]Snapshot, error) { return r.snapshots(correctedDir) }
+func (r *Run) Corrected() ([]Snapshot, error) { return r.snapshots(correctedDir, false) }
 
-func (r *Run) snapshots(folder string) ([]Snapshot, error) {
+func (r *Run) snapshots(folder string, genotypes bool) ([]Snapshot, error) {
 	if err := r.uses(); err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(r.Dir, folder)
 	if path := dir + shippedSuffix; exists(path) {
+		if genotypes {
+			return nil, errNoGenotypes
+		}
 		return r.shippedSnapshots(path)
 	}
 	all, err := generations(dir, snapshotKind)
@@ -216,7 +229,7 @@ func (r *Run) snapshots(folder string) ([]Snapshot, error) {
 	}
 	var snapshots []Snapshot
 	for _, generation := range all {
-		s, err := readSnapshot(filepath.Join(dir, generationFile(snapshotKind, generation)))
+		s, err := readSnapshot(filepath.Join(dir, generationFile(snapshotKind, generation)), genotypes)
 		if err != nil {
 			return nil, err
 		}

@@ -55,7 +55,7 @@ func (r *Run) ShipRepertoire(dir string) error {
 		return err
 	}
 	for _, folder := range []string{snapshotsDir, correctedDir} {
-		snapshots, err := r.snapshots(folder)
+		snapshots, err := r.snapshots(folder, false)
 		if err == nil && len(snapshots) > 0 {
 			err = shipSnapshots(filepath.Join(dir, folder+shippedSuffix), snapshots, final)
 		}

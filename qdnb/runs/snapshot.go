@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// Snapshot is a repertoire, without genotypes, at some point of training.
+// Snapshot is a repertoire at some point of training, without genotypes unless it is of [Run.History].
 type Snapshot struct {
 	Progress
 	Repertoire
@@ -90,9 +90,9 @@ func (s *Snapshot) numbers(corrected bool) []part {
 	return parts
 }
 
-func readSnapshot(path string) (Snapshot, error) {
+func readSnapshot(path string, genotypes bool) (Snapshot, error) {
 	s, err := npz.ReadFile(path, func(file *npz.Reader) (s Snapshot, err error) {
-		r, err := readRepertoire(file, file, "", false)
+		r, err := readRepertoire(file, file, "", genotypes)
 		if err != nil {
 			return s, err
 		}
@@ -102,7 +102,7 @@ func readSnapshot(path string) (Snapshot, error) {
 		}
 		return s, readParts(file, "", s.numbers(file.Has(episodesKey))...)
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errNoGenotypes) {
 		err = fmt.Errorf("%w; restore the file, or remove it to leave this snapshot out", err)
 	}
 	return s, err
@@ -133,7 +133,7 @@ func (r *Run) Newest() (*Snapshot, error) {
 		return nil, err
 	}
 	if n := len(all); n > 0 {
-		s, err := readSnapshot(filepath.Join(dir, generationFile(snapshotKind, all[n-1])))
+		s, err := readSnapshot(filepath.Join(dir, generationFile(snapshotKind, all[n-1])), false)
 		if err != nil {
 			return nil, err
 		}

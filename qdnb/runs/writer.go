@@ -32,6 +32,8 @@ type Writer struct {
 	*Run
 	// TensorBoard repeats metrics.csv in an event file of the folder tensorboard. Begin rewrites it.
 	TensorBoard bool
+	// KeepGenotypes keeps the genotypes of snapshots.
+	KeepGenotypes bool
 
 	lock    *flock.Flock
 	metrics *metricsLog
@@ -108,10 +110,12 @@ func (w *Writer) checkRepertoire(r *Repertoire) error {
 	return nil
 }
 
-// SaveSnapshot writes a repertoire without its genotypes to the folder snapshots, or to the folder
-// corrected if it is a corrected one; see [SnapshotDue] and [CorrectionDue] for when.
+// SaveSnapshot writes a repertoire, without its genotypes unless KeepGenotypes is set, to the folder snapshots, or to
+// the folder corrected if it is a corrected one; see [SnapshotDue] and [CorrectionDue] for when.
 func (w *Writer) SaveSnapshot(s Snapshot) error {
-	s.Genotypes = nil
+	if !w.KeepGenotypes || s.Episodes > 0 {
+		s.Genotypes = nil
+	}
 	if err := s.check(); err != nil {
 		return fmt.Errorf("snapshot of %s: %w", w.Dir, err)
 	}

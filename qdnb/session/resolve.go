@@ -129,8 +129,8 @@ func (s Spec) training() (t Training, err error) {
 		Options: Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
 			Own: s.own(replaced), Budget: cmp.Or(s.Budget, PaperBudget), Backend: s.Backend, Quiet: s.Quiet,
 			Still: s.Still, Fresh: s.Fresh},
-		Env: env, Algorithm: algorithm, KeepReplay: s.KeepReplay, Corrected: s.Corrected, By: s.CorrectedBy,
-		TensorBoard: s.TensorBoard,
+		Env: env, Algorithm: algorithm, KeepReplay: s.KeepReplay, KeepGenotypes: s.KeepGenotypes,
+		Corrected: s.Corrected, By: s.CorrectedBy, TensorBoard: s.TensorBoard,
 	}
 	if name != entry.Name {
 		t.Base = entry.Name

@@ -52,10 +52,11 @@ func (s *session) snapshots() error {
 }
 
 func (s *session) snapshot() error {
-	repertoire, err := s.repertoire(false)
+	repertoire, err := s.repertoire(s.KeepGenotypes)
 	if err != nil {
 		return err
 	}
+	s.writer.KeepGenotypes = s.KeepGenotypes
 	return s.writer.SaveSnapshot(runs.Snapshot{Progress: s.status.Progress, Repertoire: *repertoire})
 }
 

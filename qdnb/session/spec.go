@@ -71,6 +71,10 @@ type Spec struct {
 	// ends as if it had never stopped.
 	KeepReplay bool
 
+	// KeepGenotypes keeps the genotypes of snapshots, too, for [runs.Run.History]: each is then as large as the
+	// repertoire. The run's identity does not include it.
+	KeepGenotypes bool
+
 	// Corrected is the number of episodes in which each policy of the repertoire is evaluated again at
 	// eighteen evenly spaced points of the budget, and CorrectedBy what stands for them, the mean by
 	// default; Flageat and Cully 2023 take the median of 512. The results are in the run's folder

@@ -119,9 +119,10 @@ type Training struct {
 	Base      string    // the algorithm that a variant is based on; "" if it is no variant
 	Skills    *runs.Run // the finished run whose skills Env uses; nil if it uses none
 
-	KeepReplay bool         // keep the replay buffer of a finished run
-	Corrected  int          // episodes of each policy in corrected repertoires; 0: none are made
-	By         runs.Average // of these episodes
+	KeepReplay    bool         // keep the replay buffer of a finished run
+	KeepGenotypes bool         // keep the genotypes of snapshots
+	Corrected     int          // episodes of each policy in corrected repertoires; 0: none are made
+	By            runs.Average // of these episodes
 
 	TensorBoard bool // write the metrics as an event file, too
 
