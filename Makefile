@@ -150,12 +150,12 @@ coverage: check compile plugin ## measure test coverage outside graph code; fail
 	@QDNB_COVERAGE=$(CURDIR)/build/coverage/processes go test -timeout 2h -coverpkg=./... -coverprofile=build/coverage/profile ./...
 	@$(PYTHON) tools/coverage.py build/coverage/profile build/coverage/processes 80
 
-FUZZTIME ?= 30s
+FUZZTIME ?= 20000x
 # Selects targets by "./package Name".
 FUZZ ?= .
 
 .PHONY: fuzz
-fuzz: check ## fuzz all file readers, one target after another (FUZZTIME=30s or 20000x for each, FUZZ=runs to select)
+fuzz: check ## fuzz all file readers, one target after another (FUZZTIME=20000x inputs or 30s for each, FUZZ=runs to select)
 	@tools/fuzz $(FUZZTIME) '$(FUZZ)'
 
 .PHONY: supply
@@ -167,8 +167,8 @@ bench: check compile plugin ## measure speed (BENCH=Rollout BENCH_ARGS="-env ant
 	@go test ./bench -run '^$$' -bench '$(or $(BENCH),.)' -timeout 0 $(BENCH_ARGS)
 
 # Stages compared with JAX or MuJoCo; each needs the Python environment of its peer.
-STAGES ?= generation rollout updates insertion adaptation simulator evolution workers robots policies gymnasium
-PEERS := $(if $(filter generation updates insertion,$(STAGES)),jax) $(if $(filter rollout adaptation,$(STAGES)),brax) \
+STAGES ?= generation qdax rollout updates insertion adaptation simulator evolution workers robots policies gymnasium
+PEERS := $(if $(filter generation updates insertion,$(STAGES)),jax) $(if $(filter qdax,$(STAGES)),qdax) $(if $(filter rollout adaptation,$(STAGES)),brax) \
 	$(if $(filter simulator evolution workers robots policies gymnasium,$(STAGES)),mujoco)
 
 .PHONY: bench-peer
