@@ -4,6 +4,7 @@ JAX or another simulator, alternating, and prints the ratios and the peak memory
 Stages, in this order:
 
   generation  MAP-Elites on pointmaze, including variation and insertion; tools/peer/map_elites.py
+  qdax        the same by QDax itself, and on a walker; tools/peer/qdax_map_elites.py
   rollout     a population of policies in each robot's environment; tools/peer/brax_rollout.py
   updates     the gradient updates of a learner; tools/peer/updates.py
   insertion   candidates into a full repertoire; tools/peer/insertion.py
@@ -99,6 +100,17 @@ STAGES = {
         peer="map_elites.py --generations 5",
         peer_seconds={"running": "median_s"},
         search="--generations 2",
+        slices=(4, 8, 20),
+    ),
+    "qdax": Stage(
+        title="a generation of MAP-Elites, 1000 policies of 2 x 256 units for 250 steps; median of 5, the peer's of 2",
+        cases=("pointmaze", "walker-uni"),
+        ours="Generation 5x -warmup 20 -env {case}",
+        ours_seconds={"running": "generation-s"},
+        venv="peer-qdax",
+        peer="qdax_map_elites.py {case} --generations 2",
+        peer_seconds={"running": "median_s"},
+        search="--generations 1 --batch 200",
         slices=(4, 8, 20),
     ),
     "rollout": Stage(

@@ -22,6 +22,7 @@ var compared = []struct {
 }{
 	{"rollout", "Rollouts on %s", "Brax, best batch size", blue},
 	{"generation", "MAP-Elites on %s", "JAX, best batch size", green},
+	{"qdax", "MAP-Elites on %s", "QDax, best batch size", purple},
 	{"evolution", "MAP-Elites on a walker, %s", "pyribs with mjbatch", orange},
 }
 
@@ -80,13 +81,14 @@ func performance(context.Context, string) (figures.Grid, error) {
 		legend = append(legend, figures.Entry{Text: c.peer, Mark: bars[first]})
 	}
 	var rows []figures.Interval
+	most := 1.0
 	for i := range bars {
-		bars[i].row = i
+		bars[i].row, most = i, max(most, bars[i].ratio)
 		rows = append(rows, figures.Interval{Value: math.NaN(), Low: math.NaN(), High: math.NaN(),
 			Style: &figures.Style{Name: bars[i].name}})
 	}
 	panel, err := figures.MarkedIntervals(figures.Axes{XLabel: "Speed-up",
-		LogX: true, XLimits: [2]float64{0.8, 280}}, rows, "")
+		LogX: true, XLimits: [2]float64{0.8, 1.6 * most}}, rows, "")
 	if err != nil {
 		return figures.Grid{}, err
 	}
