@@ -173,9 +173,7 @@ func readCheckpointRepertoire(path string) (*Repertoire, error) {
 }
 
 func (s Snapshot) arrays() map[string]npz.Array {
-	repertoire := s.Repertoire
-	repertoire.Genotypes = nil
-	arrays := repertoire.arrays()
+	arrays := s.Repertoire.arrays()
 	maps.Copy(arrays, arraysOf(s.numbers(s.Episodes > 0)...))
 	return arrays
 }
