@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/gomlx/core/graph"
+
 	"example.com/qdnb/internal/npz"
 )
 
@@ -72,17 +74,19 @@ func (c *Checkpoint) Add(state Holder, devices int, prefix string, names ...stri
 }
 
 func (c *Checkpoint) add(state Holder, e entry, names []string) {
-	prefix, own := e.name, len(names) == 0
-	if own {
-		names = state.names()
-	}
-	types := state.owners()
-	for i, name := range names {
-		if name != "" || own { // a single array has no name of its own
-			e.name, e.at, e.owner = prefix+name, &state.list()[i], types[i]
+	prefix, i := e.name, 0
+	state.visit(func(path string, owner reflect.Type, node *graph.Node) *graph.Node {
+		name := strings.TrimPrefix(path, ".") // "" of a single array
+		if i < len(names) {
+			name = names[i]
+		}
+		if len(names) == 0 || i < len(names) && name != "" {
+			e.name, e.at, e.owner = prefix+name, &(*state.held())[i], owner
 			c.entries = append(c.entries, e)
 		}
-	}
+		i++
+		return node
+	})
 }
 
 // AddSliced adds the tensors of a state [turns, slice, ...] that the workers share. They are stored

@@ -2,6 +2,7 @@ package xla
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,20 +64,26 @@ func compile[In, Out any](c Compiler, name string, parallel bool, in In, build f
 func flatten[In, Out any](in In, build func(In) Out, out *Out) (inputs []input,
 	flat func([]*graph.Node) []*graph.Node) {
 	for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
-		names := f.names()
-		for i, l := range f.list() {
-			inputs = append(inputs, input{Shape: l.shape, Donate: f.donate,
-				name: strings.Trim(f.name+"."+names[i], ".")})
-		}
+		leaves := *f.held()
+		f.visit(func(path string, _ reflect.Type, node *graph.Node) *graph.Node {
+			inputs = append(inputs, input{Shape: leaves[0].shape, Donate: f.donate, name: strings.Trim(f.name+path, ".")})
+			leaves = leaves[1:]
+			return node
+		})
 	}
 	return inputs, func(nodes []*graph.Node) (results []*graph.Node) {
 		for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
-			nodes = f.trace(nodes)
+			f.replace(func(*graph.Node) (node *graph.Node) {
+				node, nodes = nodes[0], nodes[1:]
+				return node
+			})
 		}
 		*out = build(in)
 		for _, f := range fieldsOf(reflect.ValueOf(out), "", false) {
-			results = append(results, f.nodes()...)
-			f.settle()
+			f.replace(func(node *graph.Node) *graph.Node {
+				results = append(results, node)
+				return new(graph.Node) // which only stands for a value
+			})
 		}
 		return results
 	}
@@ -86,7 +93,7 @@ func flatten[In, Out any](in In, build func(In) Out, out *Out) (inputs []input,
 func (p *Program[In, Out]) Run(in In) (Out, error) {
 	var values []Sharded
 	for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
-		for _, l := range f.list() {
+		for _, l := range *f.held() {
 			values = append(values, l.value)
 		}
 	}
@@ -96,7 +103,11 @@ func (p *Program[In, Out]) Run(in In) (Out, error) {
 		return out, err
 	}
 	for _, f := range fieldsOf(reflect.ValueOf(&out), "", false) {
-		results = f.fill(results)
+		leaves := slices.Clone(*f.held())
+		for i := range leaves {
+			leaves[i].value, results = results[0], results[1:]
+		}
+		*f.held() = leaves
 	}
 	return out, nil
 }

@@ -223,47 +223,21 @@ func Set[T, U any](s *State[T], part func(T) U, to State[U]) {
 	}
 }
 
-// The methods by which programs and checkpoints handle states of any type.
-
-func (s *State[T]) list() []leaf { return s.leaves }
-
-func (s *State[T]) names() []string { return Names(s.Tree) }
-
-func (s *State[T]) owners() []reflect.Type { return owners(s.Tree) }
-
-// trace replaces the tree by the first of the nodes and returns the others.
-func (s *State[T]) trace(nodes []*graph.Node) []*graph.Node {
-	n := len(s.leaves)
-	s.Tree = Unflatten(s.Tree, nodes[:n])
-	return nodes[n:]
-}
-
-func (s *State[T]) nodes() []*graph.Node { return Flatten(s.Tree) }
-
-// settle replaces the nodes of a graph by nodes that only stand for values.
-func (s *State[T]) settle() {
-	s.Tree = Map(s.Tree, func(*graph.Node) *graph.Node { return new(graph.Node) })
-}
-
-func (s *State[T]) fill(values []Sharded) []Sharded {
-	s.leaves = slices.Clone(s.leaves)
-	for i := range s.leaves {
-		s.leaves[i].value = values[i]
-	}
-	return values[len(s.leaves):]
-}
-
-// Holder is a pointer to a [State].
+// Holder is a pointer to a [State] of any type, as programs and checkpoints handle it.
 type Holder interface {
 	Free()
-	list() []leaf
-	names() []string
-	owners() []reflect.Type
-	trace([]*graph.Node) []*graph.Node
-	nodes() []*graph.Node
-	settle()
-	fill([]Sharded) []Sharded
+	held() *[]leaf
+	visit(see visitor)
+	replace(by func(*graph.Node) *graph.Node)
 }
+
+func (s *State[T]) held() *[]leaf { return &s.leaves }
+
+// visit calls see for each node, in the order of the leaves.
+func (s *State[T]) visit(see visitor) { rebuild(s.Tree, see) }
+
+// replace replaces the nodes of the tree, in the order of the leaves.
+func (s *State[T]) replace(by func(*graph.Node) *graph.Node) { s.Tree = Map(s.Tree, by) }
 
 // field is a state in a struct.
 type field struct {

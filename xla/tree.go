@@ -39,16 +39,6 @@ func Names[T any](tree T) (names []string) {
 	return names
 }
 
-// owners returns the type of the part that holds each node of a pytree: of the innermost interface, nil
-// outside of all.
-func owners[T any](tree T) (types []reflect.Type) {
-	rebuild(tree, func(_ string, owner reflect.Type, leaf *graph.Node) *graph.Node {
-		types = append(types, owner)
-		return leaf
-	})
-	return types
-}
-
 // Unflatten returns a copy of a pytree with its nodes replaced, in the order of [Flatten]. The
 // original is not changed, even where it holds slices. Unflatten panics if the number of leaves
 // differs.
@@ -80,25 +70,29 @@ func Map2[T any](a, b T, f func(a, b *graph.Node) *graph.Node) T {
 	return Unflatten(a, left)
 }
 
-// rebuild returns a copy of a pytree with what visit returns for each of its nodes, given its path and
-// its owner, see owners.
-func rebuild[T any](tree T, visit func(path string, owner reflect.Type, leaf *graph.Node) *graph.Node) T {
+// A visitor gets a node of a pytree with the path of fields and indices to it, and its owner: the type of the
+// part that holds it, which is that of the innermost interface, nil outside of all. It returns what replaces the
+// node in a copy.
+type visitor func(path string, owner reflect.Type, node *graph.Node) *graph.Node
+
+// rebuild returns a copy of a pytree with what see returns for each of its nodes.
+func rebuild[T any](tree T, see visitor) T {
 	v := reflect.ValueOf(&tree).Elem()
-	if out, ok := (visitor{visit, map[uintptr]bool{}, nil}).rebuild(v, "", nil); ok {
+	if out, ok := (visit{see, map[uintptr]bool{}, nil}).rebuild(v, "", nil); ok {
 		v.Set(out)
 	}
 	return tree
 }
 
-type visitor struct {
-	visit func(path string, owner reflect.Type, leaf *graph.Node) *graph.Node
+type visit struct {
+	see   visitor
 	above map[uintptr]bool // pointers on the way, which host objects may form cycles of
-	owner reflect.Type     // see owners
+	owner reflect.Type
 }
 
 // rebuild copies what holds nodes and shares the rest; ok is false if v holds none. A node where loops
 // cannot carry it panics with unfit.
-func (w visitor) rebuild(v reflect.Value, path string, unfit error) (out reflect.Value, ok bool) {
+func (w visit) rebuild(v reflect.Value, path string, unfit error) (out reflect.Value, ok bool) {
 	switch {
 	case !v.IsValid() || !canHold(v.Type(), map[reflect.Type]bool{}):
 		return v, false
@@ -108,7 +102,7 @@ func (w visitor) rebuild(v reflect.Value, path string, unfit error) (out reflect
 		} else if v.IsNil() {
 			return v, false
 		}
-		return reflect.ValueOf(w.visit(path, w.owner, v.Interface().(*graph.Node))), true
+		return reflect.ValueOf(w.see(path, w.owner, v.Interface().(*graph.Node))), true
 	}
 	part := func(of func(v reflect.Value) reflect.Value, path string, unfit error) {
 		inner, holds := w.rebuild(of(v), path, unfit)
