@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
@@ -61,9 +60,7 @@ func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int, actions
 		type running struct {
 			State  envs.State
 			Action *Node
-			Trace  []*Node
 		}
-		g := in[0].Graph()
 		seen := func(s envs.State) []*Node {
 			nodes := []*Node{s.Observation, s.Reward, s.Done, env.Truncation(s)}
 			if s.Descriptor != nil {
@@ -71,19 +68,15 @@ func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int, actions
 			}
 			return nodes
 		}
-		r := running{State: env.Reset(random.NewKey(g,
-			3).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n), 0))), Action: in[0]}
-		for _, node := range seen(r.State) {
-			all := Zeros(g, shapes.Make(dtypes.Float32, append([]int{steps + 1}, node.Shape().Dimensions...)...))
-			r.Trace = append(r.Trace, xla.SetRows(all, Const(g, int32(0)), InsertAxes(node, 0)))
-		}
-		return xla.For(g, steps, r, func(step *Node, r running) running {
+		start := env.Reset(random.NewKey(in[0].Graph(), 3).Split(n))
+		_, trace := xla.Scan(in[0].Graph(), steps, running{start, in[0]}, func(_ *Node, r running) (running, []*Node) {
 			r.State = env.Step(r.State, r.Action)
-			for i, node := range seen(r.State) {
-				r.Trace[i] = xla.SetRows(r.Trace[i], AddScalar(step, 1), InsertAxes(node, 0))
-			}
-			return r
-		}).Trace
+			return r, seen(r.State)
+		})
+		for i, first := range seen(start) {
+			trace[i] = Concatenate([]*Node{InsertAxes(first, 0), trace[i]}, 0)
+		}
+		return trace
 	}, xlatest.Tensor(actions, n, spec.Actions))
 	var arrays [][]float32
 	for _, o := range out {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"text/tabwriter"
 
+	. "github.com/gomlx/gomlx/core/graph"
+
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
@@ -29,8 +31,9 @@ type column struct {
 	name      string
 	axes      []axis
 	dims      []int
-	tolerance tolerance // of arrays that are compared
-	ignore    int       // number of last elements of dims that are not compared
+	tolerance tolerance          // of arrays that are compared
+	ignore    int                // number of last elements of dims that are not compared
+	of        func(v view) *Node // of arrays that a step gives
 }
 
 // at returns the columns of the same quantities at another time, given by the affixes of their names.

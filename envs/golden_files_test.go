@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -127,7 +126,7 @@ func oneStep(s subject) comparison {
 	})
 	all := every(s.stored.sizes[samples])
 	g := newGroup("samples", all, s.percent)
-	g.compare(s.stored, append(at(columnsOf(s.stepped), "", "", samples), at(s.state, "", "_after", samples)...), computed, all)
+	g.compare(s.stored, append(at(s.stepped, "", "", samples), at(s.state, "", "_after", samples)...), computed, all)
 	return comparison{g}
 }
 
@@ -182,14 +181,14 @@ func trajectories(s subject) comparison {
 	}
 	fromReset, within := s.parts()
 	begun, moves := newGroup("starts", all, 0), newGroup("steps", within, percent)
-	posed, started := at(s.posed, "init_", "", samples), at(columnsOf(s.started), "init_", "", samples)
+	posed, started := at(s.posed, "init_", "", samples), at(s.started, "init_", "", samples)
 	begun.compare(s.stored, posed, computed, fromReset)
 	computed = computed[len(posed):]
 	if s.rigid != nil {
 		begun.edges = s.settleEdges(started, inputs[:len(s.state)], computed)
 	}
 	begun.compare(s.stored, started, computed, all)
-	moves.compare(s.stored, at(columnsOf(s.traced), "", "", samples, steps), computed[len(started):], within)
+	moves.compare(s.stored, at(s.traced, "", "", samples, steps), computed[len(started):], within)
 	return comparison{begun, moves}
 }
 
@@ -239,24 +238,14 @@ func (s subject) restarted(init, after []*Node, actions *Node) []*Node {
 func (s subject) follow(start envs.State, actions *Node) []*Node {
 	type running struct {
 		State   envs.State
-		Actions *Node   // [T, B, ...]
-		Shown   []*Node // [T, B, ...]
+		Actions *Node // [T, B, ...]
 	}
-	g, steps := actions.Graph(), actions.Shape().Dimensions[1]
-	run := running{start, swap(actions), nil}
-	for _, node := range s.view(start).show(s.traced) {
-		dims := append([]int{steps}, node.Shape().Dimensions...)
-		run.Shown = append(run.Shown, Zeros(g, shapes.Make(node.DType(), dims...)))
-	}
-	run = xla.For(g, steps, run, func(step *Node, r running) running {
-		r.State = s.env.Step(r.State, xla.Row(r.Actions, step))
-		r.Shown = xla.SetRow(r.Shown, step, s.view(r.State).show(s.traced))
-		return r
-	})
-	for i, node := range run.Shown {
-		run.Shown[i] = swap(node)
-	}
-	return run.Shown
+	_, shown := xla.Scan(actions.Graph(), actions.Shape().Dimensions[1], running{start, swap(actions)},
+		func(step *Node, r running) (running, []*Node) {
+			r.State = s.env.Step(r.State, xla.Row(r.Actions, step))
+			return r, s.view(r.State).show(s.traced)
+		})
+	return xla.Map(shown, swap)
 }
 
 // swap exchanges the first two axes.

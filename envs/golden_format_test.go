@@ -26,18 +26,12 @@ type format struct {
 	start func(state []*Node) envs.State // builds B states from arrays [B, ...]
 	read  func(s envs.State) []*Node     // the inverse of start
 
-	stepped []output // of a single step, without the state after it
-	started []output // of the start of a trajectory: observation and descriptor
-	traced  []output // of each step of a trajectory
+	stepped []column // of a single step, without the state after it
+	started []column // of the start of a trajectory: observation and descriptor
+	traced  []column // of each step of a trajectory
 	percent int      // percentage of steps that may be outside of the tolerance
 	restart bool     // steps of trajectories start from the stored states, not from the computed ones
 	bounded bool     // rounding grows along trajectories: the horizon arrays limit the compared steps
-}
-
-// output is an array that a step gives.
-type output struct {
-	column
-	of func(v view) *Node
 }
 
 // view is what a step or a start gives.
@@ -47,16 +41,9 @@ type view struct {
 	contact algebra.Contact
 }
 
-func columnsOf(outputs []output) (columns []column) {
-	for _, o := range outputs {
-		columns = append(columns, o.column)
-	}
-	return columns
-}
-
-func (v view) show(outputs []output) (nodes []*Node) {
-	for _, o := range outputs {
-		nodes = append(nodes, o.of(v))
+func (v view) show(columns []column) (nodes []*Node) {
+	for _, c := range columns {
+		nodes = append(nodes, c.of(v))
 	}
 	return nodes
 }
@@ -86,7 +73,7 @@ func formatOf(env envs.Env) format {
 	case envs.Pointmaze: // exact up to rounding
 		near := tolerance{base: 1e-6}
 		xy := column{name: "xy", dims: []int{2}, tolerance: near}
-		stepped := append([]output{observation(spec, near)}, outcome(spec, near, near)...)
+		stepped := append([]column{observation(spec, near)}, outcome(spec, near, near)...)
 		return format{env: env, state: []column{xy},
 			start: func(state []*Node) envs.State {
 				component := func(k int) *Node { return Reshape(Slice(state[0], AxisRange(), AxisElem(k)), -1) }
@@ -94,7 +81,7 @@ func formatOf(env envs.Env) format {
 			},
 			read:    func(s envs.State) []*Node { return []*Node{Stack(s.PhysicsState, -1)} },
 			stepped: stepped,
-			started: append([]output{observation(spec, near)}, descriptor(spec, near)...),
+			started: append([]column{observation(spec, near)}, descriptor(spec, near)...),
 			traced:  append(stepped[:len(stepped):len(stepped)], stateArray(xy, 0)),
 		}
 	case *envs.BlackBox: // the state is the last solution
@@ -125,9 +112,9 @@ func formatOfRigid(env *envs.Rigid) format {
 		desc, startDesc = tolerance{}, tolerance{} // contact bits must be equal
 	}
 	f := format{env: env, rigid: env, state: coordinates(bodies, pose, speed),
-		stepped: slices.Concat([]output{observation(spec, tolerance{base: 1e-3, err64: "err64_obs"})},
+		stepped: slices.Concat([]column{observation(spec, tolerance{base: 1e-3, err64: "err64_obs"})},
 			outcome(spec, tolerance{base: 1e-4, err64: "err64_reward"}, desc), impulses(bodies, touch)),
-		started: append([]output{observation(spec, tolerance{base: 1e-3})}, descriptor(spec, startDesc)...),
+		started: append([]column{observation(spec, tolerance{base: 1e-3})}, descriptor(spec, startDesc)...),
 		percent: 1,
 		bounded: true,
 	}
@@ -137,7 +124,7 @@ func formatOfRigid(env *envs.Rigid) format {
 	}
 	obs := observation(spec, apart)
 	obs.ignore = env.Contacts // a contact one substep later changes them by its whole impulse
-	f.traced = []output{obs, stateArray(bodyArray("pos", bodies, 3, apart), 0)}
+	f.traced = []column{obs, stateArray(bodyArray("pos", bodies, 3, apart), 0)}
 	return f.withSystem()
 }
 
@@ -170,11 +157,11 @@ func formatOfSystem(dir, name string) format {
 }
 
 // impulses returns the outputs of the velocity changes by contacts.
-func impulses(bodies int, t tolerance) []output {
-	return []output{{bodyArray("contact_vel", bodies, 3, t),
-		func(v view) *Node { return byBody(v.contact.Velocity) }},
-		{bodyArray("contact_ang", bodies, 3, t),
-			func(v view) *Node { return byBody(v.contact.AngularVelocity) }}}
+func impulses(bodies int, t tolerance) []column {
+	linear, angular := bodyArray("contact_vel", bodies, 3, t), bodyArray("contact_ang", bodies, 3, t)
+	linear.of = func(v view) *Node { return byBody(v.contact.Velocity) }
+	angular.of = func(v view) *Node { return byBody(v.contact.AngularVelocity) }
+	return []column{linear, angular}
 }
 
 func bodyArray(name string, bodies, components int, t tolerance) column {
@@ -196,28 +183,29 @@ func export(system envs.System, s algebra.State) []*Node {
 	return []*Node{position, rotation, velocity, angular}
 }
 
-func stateArray(c column, i int) output {
-	return output{c, func(v view) *Node { return v.arrays[i] }}
+func stateArray(c column, i int) column {
+	c.of = func(v view) *Node { return v.arrays[i] }
+	return c
 }
 
-func observation(spec envs.Spec, t tolerance) output {
-	return output{column{name: "obs", dims: []int{spec.Observations}, tolerance: t},
-		func(v view) *Node { return v.Observation }}
+func observation(spec envs.Spec, t tolerance) column {
+	return column{name: "obs", dims: []int{spec.Observations}, tolerance: t,
+		of: func(v view) *Node { return v.Observation }}
 }
 
 // descriptor returns the output of the descriptor, or none if the task has no descriptor.
-func descriptor(spec envs.Spec, t tolerance) []output {
+func descriptor(spec envs.Spec, t tolerance) []column {
 	if spec.Descriptor.Kind == envs.None {
 		return nil
 	}
-	return []output{{column{name: "desc", dims: []int{len(spec.Descriptor.Lower)}, tolerance: t},
-		func(v view) *Node { return v.Descriptor }}}
+	return []column{{name: "desc", dims: []int{len(spec.Descriptor.Lower)}, tolerance: t,
+		of: func(v view) *Node { return v.Descriptor }}}
 }
 
 // outcome returns the outputs of a step's reward, done and descriptor.
-func outcome(spec envs.Spec, reward, desc tolerance) []output {
-	return append([]output{{column{name: "reward", tolerance: reward}, func(v view) *Node { return v.Reward }},
-		{column{name: "done"}, func(v view) *Node { return v.Done }}}, descriptor(spec, desc)...)
+func outcome(spec envs.Spec, reward, desc tolerance) []column {
+	return append([]column{{name: "reward", tolerance: reward, of: func(v view) *Node { return v.Reward }},
+		{name: "done", of: func(v view) *Node { return v.Done }}}, descriptor(spec, desc)...)
 }
 
 // perturb puts the environment of a format under the conditions of a file. what is their name in the

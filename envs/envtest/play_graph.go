@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
@@ -19,8 +18,7 @@ const batch = 5
 type playing struct {
 	State   envs.State
 	Score   envs.Score
-	Actions *Node   // [T, B, actions]
-	Trace   []*Node // [T+1, B, ...] each
+	Actions *Node // [T, B, actions]
 }
 
 // seen returns the parts of a state that are recorded after each step.
@@ -44,27 +42,20 @@ func play(env envs.Env, keys random.Key, actions *Node) (r recording) {
 	}
 	p := playing{State: start, Score: envs.NewScore(g, batch, spec.Descriptor.Kind,
 		len(spec.Descriptor.Lower)), Actions: actions}
-	first := Const(g, int32(0))
-	for _, node := range seen(start) {
-		empty := Zeros(g, shapes.Make(dtypes.Float32,
-			append([]int{steps + 1}, node.Shape().Dimensions...)...))
-		p.Trace = append(p.Trace, xla.SetRow(empty, first, node))
-	}
-	p = xla.For(g, steps, p, func(step *Node, p playing) playing {
+	p, trace := xla.Scan(g, steps, p, func(step *Node, p playing) (playing, []*Node) {
 		next := envs.Step(env, p.State, xla.Row(p.Actions, step))
 		p.Score = p.Score.AddStep(p.State, next)
 		p.State = next
-		p.Trace = xla.SetRow(p.Trace, AddScalar(step, 1), seen(next))
-		return p
+		return p, seen(next)
 	})
 	names := []string{observation, reward, done, descriptor}
 	if spec.Observations == 0 {
 		names = names[1:]
 	}
 	record := func(name string, width int, x *Node) { r = append(r, array{name: name, width: width, node: x}) }
-	for i, trace := range p.Trace {
-		order := []int{1, 0, 2}[:trace.Rank()]
-		rows := Reshape(TransposeAllAxes(trace, order...), batch, -1)
+	for i, first := range seen(start) {
+		all := Concatenate([]*Node{InsertAxes(first, 0), trace[i]}, 0) // [T+1, B, ...]
+		rows := Reshape(TransposeAllAxes(all, []int{1, 0, 2}[:all.Rank()]...), batch, -1)
 		record(names[i], rows.Shape().Dimensions[1]/(steps+1), rows)
 	}
 	record(resetState, 0, flat(start.PhysicsState))
