@@ -35,37 +35,6 @@ func TestGraphsForAcceleratorsPassGoldenFiles(t *testing.T) {
 	}
 }
 
-// Loops carry states in another layout on GPUs, which changes no result.
-func TestLoopFormsAgree(t *testing.T) {
-	own, as := xlatest.As(t, backend.CUDA)
-	rollout := func(p *xla.Platform, name string, automatic bool) (fitness, descriptor []float32) {
-		env := must.Get(envs.Make(name))
-		if automatic {
-			env = envs.AutoReset(env, 2)
-		}
-		const steps, batch = 5, 3
-		out := xlatest.Run(t, p, func(in []*graph.Node) []*graph.Node {
-			spec := env.Spec()
-			keys := random.KeyOf(in[0]).FoldInEach(graph.Const(in[0].Graph(), []int32{0, 1, 2}))
-			policy := nn.NewPolicy(spec.Observations, []int{4}, spec.Actions)
-			net := policy.View(policy.Init(keys.FoldIn(1)))
-			fitness, descriptor := envs.Rollout(env, net, envs.Reset(env, keys), steps)
-			return []*graph.Node{fitness, descriptor}
-		}, xlatest.Tensor(random.SeedWords(7), 2))
-		return xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1])
-	}
-	for _, c := range []struct {
-		name      string
-		automatic bool
-	}{{"pointmaze", false}, {"pointmaze", true}, {"walker-uni", true}} {
-		want, position := rollout(own, c.name, c.automatic)
-		got, at := rollout(as, c.name, c.automatic)
-		what := fmt.Sprintf("%s (automatic reset: %v)", c.name, c.automatic)
-		xlatest.Close(t, what+": fitness", got, want, 1e-3)
-		xlatest.Close(t, what+": descriptor", at, position, 1e-3)
-	}
-}
-
 // limbed is a falling torso with some arms, whose policies also see the velocity of its fall.
 func limbed(arms int) *envs.Rigid {
 	inertia := physics.Vec{0.1, 0.1, 0.1}
@@ -123,13 +92,14 @@ func (counted) with(s envs.State, count *graph.Node) envs.State {
 	return s
 }
 
-// A loop for GPUs restores the states of every task, whatever wraps it.
-func TestLoopFormsOfWrappersRestoreStates(t *testing.T) {
+// Loops carry states in another layout on GPUs, which restores the states of every task to the bit, whatever
+// wraps it.
+func TestLoopLayoutsRestoreStates(t *testing.T) {
 	platform := *xlatest.Pure(t).Platform
 	platform.Kind = backend.CUDA
 	check := func(name string, env envs.Env) {
 		out := xlatest.Run(t, &xla.Platform{Platform: &platform}, func(in []*graph.Node) []*graph.Node {
-			keys := random.KeyOf(in[0]).FoldInEach(graph.Const(in[0].Graph(), []int32{0, 1}))
+			keys := random.KeyOf(in[0]).Split(2)
 			s := envs.Reset(env, keys)
 			layout := envs.LoopLayoutOf(s, env)
 			return xla.Map(append(xla.Flatten(layout.Unpack(layout.Pack(s))), xla.Flatten(s)...), func(x *graph.Node) *graph.Node {
@@ -177,7 +147,7 @@ func TestLargeObservationsOfEpisodesAreValid(t *testing.T) {
 		"fixed start of episodes": envs.StartAt(envs.AutoReset(robot, 9), 1)} {
 		out := xlatest.Run(t, xlatest.Pure(t), func(in []*graph.Node) []*graph.Node {
 			policy := nn.NewPolicy(3, nil, 1)
-			keys := random.KeyOf(in[0]).FoldInEach(graph.Const(in[0].Graph(), []int32{0}))
+			keys := random.KeyOf(in[0]).Split(1)
 			fitness, _ := envs.Rollout(env, policy.View(policy.Init(keys)), envs.Reset(env, keys), 2)
 			return []*graph.Node{fitness}
 		}, xlatest.Tensor(random.SeedWords(7), 2))

@@ -117,22 +117,19 @@ func TestGoldenScoring(t *testing.T) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				type state struct {
 					Rewards, Dones, Descriptors *Node // [T, B, ...]
-					Valid                       *Node // [T, B]
 					Score                       envs.Score
 				}
 				g := in[0].Graph()
 				byStep := func(x *Node) *Node { return Transpose(x, 0, 1) }
-				s := state{byStep(in[0]), byStep(in[1]), byStep(in[2]), ZerosLike(byStep(in[0])),
-					envs.NewScore(g, batch, kind, d)}
-				s = xla.For(g, steps, s, func(step *Node, s state) state {
-					row := func(x *Node) *Node { return Squeeze(xla.Rows(x, step, 1), 0) }
-					s.Valid = xla.SetRows(s.Valid, step, InsertAxes(s.Score.Alive, 0))
+				s := state{byStep(in[0]), byStep(in[1]), byStep(in[2]), envs.NewScore(g, batch, kind, d)}
+				s, valid := xla.Scan(g, steps, s, func(step *Node, s state) (state, *Node) {
+					row, valid := func(x *Node) *Node { return xla.Row(x, step) }, s.Score.Alive
 					s.Score = s.Score.AddStep(envs.State{Descriptor: row(s.Descriptors)},
 						envs.State{Reward: row(s.Rewards), Done: row(s.Dones)})
-					return s
+					return s, valid
 				})
 				fitness, descriptor := s.Score.Result()
-				return []*Node{fitness, descriptor, s.Score.Length, byStep(s.Valid)}
+				return []*Node{fitness, descriptor, s.Score.Length, byStep(valid)}
 			}, xlatest.Tensor(input("rewards"), batch, steps), xlatest.Tensor(input("dones"), batch, steps),
 				xlatest.Tensor(input(names[0]), batch, steps, d))
 			fitness, descriptor := xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1])

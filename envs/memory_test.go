@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
@@ -43,17 +41,12 @@ func puck() *envs.Rigid {
 	}
 }
 
-// copiesOf returns the keys of n copies.
-func copiesOf(seed *Node, n int) random.Key {
-	return random.KeyOf(seed).FoldInEach(Iota(seed.Graph(), shapes.Make(dtypes.Int32, n), 0))
-}
-
 // pushed returns the observations [steps + 1][copies * 3] and rewards of copies of a task, under an action of 1 in
 // the first step and then of 0, and what it asks of each state.
 func pushed(t *testing.T, env envs.Env, steps, copies int) (observations, rewards [][]float32) {
 	t.Helper()
 	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) (out []*Node) {
-		s := envs.Reset(env, copiesOf(in[0], copies))
+		s := envs.Reset(env, random.KeyOf(in[0]).Split(copies))
 		out = append(out, s.Observation, s.Reward)
 		for i := range steps {
 			s = envs.Step(env, s, Const(in[0].Graph(), slices.Repeat([][]float32{{[]float32{1, 0}[min(i, 1)]}}, copies)))
@@ -228,7 +221,7 @@ func TestSenses(t *testing.T) {
 		t.Errorf("%d observations: %v", spec.Observations, spec.ObservationComponents)
 	}
 	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
-		return []*Node{envs.Reset(env, copiesOf(in[0], 1)).Observation}
+		return []*Node{envs.Reset(env, random.KeyOf(in[0]).Split(1)).Observation}
 	}, xlatest.Tensor(random.SeedWords(3), 2))
 	want := append([]float32{4, 5, 6, 1, 0, 0, -0.3, 0.2, 0.1, 1.5, 2, 0.25, half, 0, half, 0, -7, -1, -1, 1},
 		make([]float32, 10)...)

@@ -28,8 +28,7 @@ func TestRecord(t *testing.T) {
 		// [steps+1, B] of the observation, reward, done, truncation, descriptor
 		trace := traced(t, p, env, steps, actions)
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			start := env.Reset(random.NewKey(in[0].Graph(),
-				3).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, n), 0)))
+			start := env.Reset(random.NewKey(in[0].Graph(), 3).Split(n))
 			all := envs.Recorder{Every: 1, Width: 6,
 				Row: func(before envs.State, action *Node, after envs.State) *Node {
 					columns := []*Node{before.Observation, action, after.Observation}
@@ -113,7 +112,7 @@ func TestInvalidEpisodes(t *testing.T) {
 	low := float32(math.Inf(-1))
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			keys := random.NewKey(in[0].Graph(), 1).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 6), 0))
+			keys := random.NewKey(in[0].Graph(), 1).Split(6)
 			score, _ := envs.Record(lapse{}, constant{in[0]}, envs.Reset(lapse{}, keys), 6)
 			fitness, _ := score.Result()
 			return []*Node{fitness, score.Length}
@@ -152,7 +151,7 @@ func TestExplodingBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		out := xlatest.Run(t, xlatest.Quick(t), func(in []*Node) []*Node {
-			keys := random.NewKey(in[0].Graph(), 1).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 4), 0))
+			keys := random.NewKey(in[0].Graph(), 1).Split(4)
 			fitness, _ := envs.Rollout(&walker, constant{keys.FoldIn(3).Uniform(-1, 1, 4, 6)},
 				envs.Reset(&walker, keys), 100)
 			return []*Node{fitness}
@@ -181,7 +180,7 @@ func TestObjectivesSumToTheFitness(t *testing.T) {
 			}
 			spec := env.Spec()
 			out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
-				keys := random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, n), 0))
+				keys := random.KeyOf(in[0]).Split(n)
 				var all []*Node
 				for _, task := range tasks {
 					policy := constant{keys.FoldIn(1).Uniform(-1, 1, n, spec.Actions)}
@@ -224,7 +223,7 @@ func TestForgottenObjectives(t *testing.T) {
 	task.Facts.Objectives = []envs.Objective{{Name: "a"}, {Name: "b"}}
 	_, err := xlatest.Compile(xlatest.Pure(t), "forgotten", []shapes.Shape{shapes.Make(
 		dtypes.Uint32, 2)}, func(in []*Node) []*Node {
-		keys := random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
+		keys := random.KeyOf(in[0]).Split(3)
 		start := envs.Reset(task, keys).WithObjectives(task.Facts)
 		return []*Node{envs.Step(task, start, start.PhysicsState[0]).Objectives}
 	})
@@ -244,7 +243,7 @@ func (g generous) Step(s envs.State, action *Node) envs.State {
 func TestObjectivesNotAskedFor(t *testing.T) {
 	xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
 		env := generous{envs.RastriginMulti(4)}
-		start := envs.Reset(env, random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 4), 0)))
+		start := envs.Reset(env, random.KeyOf(in[0]).Split(4))
 		after := envs.Step(env, start, Transpose(start.PhysicsState[0], 0, 1))
 		if after.Objectives != nil {
 			t.Error("a step has objectives, but the state before it has none")

@@ -97,7 +97,7 @@ func TestStandingStill(t *testing.T) {
 	follow := must.Get(envs.RobotTask{Name: "follow", Task: envs.Velocity}.Environment(robots.Go1()))
 	follow.Memory[0].Start, follow.Memory[0].Next = nil, nil // the command stays 0
 	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) (out []*Node) {
-		keys := random.KeyOf(in[0]).FoldInEach(Const(in[0].Graph(), []int32{0, 1}))
+		keys := random.KeyOf(in[0]).Split(2)
 		for _, env := range []envs.Env{walk, follow} {
 			s := envs.Reset(env, keys)
 			for range 4 {

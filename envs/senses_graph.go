@@ -217,13 +217,6 @@ func (m StepView) told() *Node {
 func toLocal(f algebra.Frame, v [3]*Node) [3]*Node {
 	// v + 2 u x (u x v - w v), with the rotation w, u
 	q := f.Rotation
-	cross := func(a, b [3]*Node) (c [3]*Node) {
-		for i := range c {
-			j, k := (i+1)%3, (i+2)%3
-			c[i] = Sub(Mul(a[j], b[k]), Mul(a[k], b[j]))
-		}
-		return c
-	}
 	u := [3]*Node{q[1], q[2], q[3]}
 	t := cross(u, v)
 	for i := range t {

@@ -53,7 +53,7 @@ func TestVariationsObeyTheirLaws(t *testing.T) {
 	env := bodies(t, envs.Vary(envs.GravityMultiplier, 0.5, 1), envs.Vary(envs.FrictionMultiplier, 0.5, 1.2, "four"),
 		envs.Vary(envs.MassMultiplier, 0.5, 2, "one"), push)
 	out := xlatest.Run(t, xlatest.Quick(t), func(in []*Node) []*Node {
-		s := envs.Reset(env, copiesOf(in[0], copies))
+		s := envs.Reset(env, random.KeyOf(in[0]).Split(copies))
 		drawn := s.PhysicsState[len(s.PhysicsState)-1]
 		out := []*Node{drawn}
 		for range steps {

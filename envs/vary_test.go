@@ -30,7 +30,7 @@ func built(env envs.Env) error {
 	}
 	_, err = xla.Compile(p, "step", xla.Declare(dtypes.Uint32, 2), func(seed xla.Array) xla.State[envs.State] {
 		g := seed.Tree.Graph()
-		keys := random.KeyOf(seed.Tree).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, 2), 0))
+		keys := random.KeyOf(seed.Tree).Split(2)
 		action := Zeros(g, shapes.Make(dtypes.Float32, 2, env.Spec().Actions))
 		return xla.Out(env.Step(env.Reset(keys), action))
 	})
@@ -93,7 +93,7 @@ func TestAdjust(t *testing.T) {
 				built := rebuilt(t, live, conditions)
 				// A few copies, two steps: enough for a change of velocity to show in positions.
 				out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
-					keys := random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
+					keys := random.KeyOf(in[0]).Split(3)
 					action := keys.FoldIn(7).Uniform(-1, 1, 3, live.Spec().Actions)
 					a, b := live.Under(live.Reset(keys), in[1]), built.Reset(keys)
 					for range 2 {
@@ -159,7 +159,7 @@ func TestWithVariations(t *testing.T) {
 	live := must.Get(envs.Adjust(env))
 	const n = 200
 	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
-		keys := copiesOf(in[0], n)
+		keys := random.KeyOf(in[0]).Split(n)
 		some := random.Key{Hi: Slice(keys.Hi, AxisRange(0, 1)), Lo: Slice(keys.Lo, AxisRange(0, 1))}
 		all, one, set := env.Reset(keys), envs.Reset(env, some), live.Reset(some)
 		drawn := all.PhysicsState[len(all.PhysicsState)-1]
@@ -206,7 +206,9 @@ func TestValidate(t *testing.T) {
 		"it has no function Reward":  func(r *envs.Rigid) { r.Reward = nil },
 		"no function Describe":       func(r *envs.Rigid) { r.Describe = nil },
 		`its Leg: unknown joint with an actuator "typo"; known: $ Torso_Aux 1`: func(r *envs.Rigid) { r.Leg = []string{"typo"} },
-		"1 action": func(r *envs.Rigid) { r.Settings.Actions = -1 },
+		"1 action":    func(r *envs.Rigid) { r.Settings.Actions = -1 },
+		"8 actuators": func(r *envs.Rigid) { r.Settings.Actions = 7 },
+		"Noise is -1": func(r *envs.Rigid) { r.Noise = -1 },
 	} {
 		r := *environment(t, "ant-maze").(*envs.Rigid)
 		change(&r)
@@ -216,28 +218,6 @@ func TestValidate(t *testing.T) {
 				t.Errorf("%v, want %q", err, want)
 			}
 		}
-	}
-}
-
-// A single body without joints falls, and its thruster pushes it.
-func TestRigidWithoutJoints(t *testing.T) {
-	system := must.Get(physics.NewSystem(physics.Model{TimeStep: 0.1, Substeps: 2, Gravity: physics.Vec{0, 0, -10},
-		Bodies: []physics.Body{{Name: "ball", Mass: 1}}, Pose: map[string]physics.Vec{"ball": {0, 0, 3}},
-		Thrusters: []physics.Thruster{{Body: "ball", Axis: 1, Strength: 5}}}))
-	height := func(m envs.StepView) *Node { return InsertAxes(m.Frame("ball").Position[2], 0) }
-	env := &envs.Rigid{System: system, Settings: envs.Spec{Name: "ball", Observations: 1, Actions: 1,
-		Length: 5, Descriptor: envs.Descriptor{Kind: envs.None}},
-		Observe: height,
-		Reward:  func(_, after envs.StepView, _ *Node) *Node { return after.Frame("ball").Velocity[0] }}
-	must.Do(envs.Validate(env))
-	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
-		keys := random.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 2), 0))
-		start := envs.Reset(env, keys)
-		next := envs.Step(env, start, Ones(in[0].Graph(), shapes.Make(dtypes.Float32, 2, 1)))
-		return []*Node{start.Observation, next.Observation, next.Reward}
-	}, xlatest.Tensor(random.SeedWords(5), 2))
-	for i, want := range []float32{3, 2.975, 0.5} {
-		xlatest.Close(t, "ball", xlatest.Flat[float32](t, out[i]), []float32{want, want}, 1e-5)
 	}
 }
 

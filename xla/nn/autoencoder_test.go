@@ -62,36 +62,6 @@ func TestGoldenAutoencoder(t *testing.T) {
 	})
 }
 
-// train.* of 09_aurora_seq2seq.npz: three steps of Adam on one batch, which are three epochs of one
-// batch. Each loss is the one before the step.
-func TestGoldenAutoencoderSteps(t *testing.T) {
-	data, autoencoder := goldenAutoencoder(t)
-	n := data.Shape("batch")[0]
-	training := nn.AutoencoderTraining{Batch: n, LearningRate: data.Number("const.learning_rate")}
-	params, losses := data.Float32s("train.params"), data.Float32s("train.loss")
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		program, err := xlatest.Compile(p, "steps", []shapes.Shape{shapes.Make(dtypes.Float32, autoencoder.Params()),
-			shapes.Make(dtypes.Float32, data.Shape("batch")...),
-			shapes.Make(dtypes.Int32)}, func(in []*Node) []*Node {
-			row, loss := nn.TrainEpochs(training, autoencoder, in[0], in[1], in[2], struct{}{},
-				func(epoch *Node, _ struct{}) *Node {
-					return Iota(epoch.Graph(), shapes.Make(dtypes.Int32, n), 0)
-				})
-			return []*Node{row, loss}
-		})
-		must.Do(err)
-		defer program.Free()
-		for step := range losses {
-			out := must.Get(program.Run(xla.Sharded{xlatest.Tensor(data.Float32s("params.flat"), autoencoder.Params())},
-				xla.Sharded{xlatest.Stored(data, "batch")}, xla.Sharded{tensors.FromScalar(int32(step + 1))}))
-			xlatest.Close(t, fmt.Sprintf("parameters after %d steps", step+1), xlatest.Flat[float32](t, out[0][0]),
-				params[step*autoencoder.Params():(step+1)*autoencoder.Params()], 2e-6)
-			xlatest.Close(t, fmt.Sprintf("loss before step %d", step+1), xlatest.Flat[float32](t, out[1][0]),
-				losses[step:step+1], 1e-6)
-		}
-	})
-}
-
 // A NaN anywhere in a sequence makes its descriptor and the loss NaN, but no other sequence's
 // descriptor.
 func TestAutoencoderShowsNaN(t *testing.T) {

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/stat"
@@ -93,8 +91,7 @@ func TestGoldenInitMoments(t *testing.T) {
 	const outputs, draws = 8, 60
 	policy := nn.NewPolicy(sizes[0], sizes[1:], outputs)
 	rows := xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
-		g := in[0].Graph()
-		return []*Node{policy.Init(random.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, draws), 0)))}
+		return []*Node{policy.Init(random.KeyOf(in[0]).Split(draws))}
 	}, tensors.FromValue(random.SeedWords(1)))[0])
 	for _, leaf := range policy.Layout() {
 		var drawn []float64
@@ -126,51 +123,37 @@ func TestGoldenInitMoments(t *testing.T) {
 	}
 }
 
-// Networks without gradients compute what others do, with few columns and many; others have
-// gradients.
+// Networks for rollouts compute what others do, with few columns and many, and if inputs that are
+// always 0 are left out; others have gradients.
 func TestWithoutGradients(t *testing.T) {
-	for _, sizes := range [][]int{{8, 1}, {64, 16}, {24, 8}, {9, 3}, {64, 17}, {3, 40}} {
-		layer := nn.MLP{Sizes: sizes}
-		const p = 3
-		draw := uniform(1)
-		rows, x := draw(p*layer.Params()), draw(p*sizes[0])
-		xlatest.Logic(t, func(t *testing.T, platform *xla.Platform) {
-			out := xlatest.Run(t, platform, func(in []*Node) []*Node {
-				net := layer.View(in[0])
-				y, without := net.Apply(in[1]), net.WithoutGradients()
-				return []*Node{without.Apply(in[1]), y, Squeeze(without.Apply(InsertAxes(in[1], 1)), 1), y,
-					Gradient(ReduceAllSum(y), in[1])[0], ReduceSum(net.Kernel[0], 2)}
-			}, xlatest.Tensor(rows, p, layer.Params()), xlatest.Tensor(x, p, sizes[0]))
-			for i, name := range []string{"outputs", "outputs of a batch", "gradients"} {
-				xlatest.Close(t, fmt.Sprint(sizes, " ", name), xlatest.Flat[float32](t, out[2*i]),
-					xlatest.Flat[float32](t, out[2*i+1]), 1e-5)
-			}
-		})
-	}
-}
-
-// Networks without inputs that are 0 compute what others do.
-func TestWithoutZeroInputs(t *testing.T) {
 	const p = 3
-	policy := nn.MLP{Sizes: []int{9, 16, 3}}
-	for _, zero := range [][]int{{0}, {2, 3, 8}, {2, 5, 8}, {0, 3, 4, 6, 7, 8}, {1, 3, 5, 7, 8},
-		{0, 1, 2, 3, 4, 5, 6, 7, 8}} {
-		draw := uniform(1)
-		rows, x := draw(p*policy.Params()), draw(p*policy.Sizes[0])
+	nine := []int{9, 16, 3}
+	for _, c := range []struct{ sizes, zero []int }{
+		{[]int{8, 1}, nil}, {[]int{64, 16}, nil}, {[]int{24, 8}, nil}, {[]int{9, 3}, nil}, {[]int{64, 17}, nil},
+		{[]int{3, 40}, nil}, {nine, []int{0}}, {nine, []int{2, 3, 8}}, {nine, []int{2, 5, 8}},
+		{nine, []int{0, 3, 4, 6, 7, 8}}, {nine, []int{1, 3, 5, 7, 8}}, {nine, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}},
+	} {
+		mlp, draw := nn.MLP{Sizes: c.sizes}, uniform(1)
+		rows, x := draw(p*mlp.Params()), draw(p*c.sizes[0])
 		for i := range x {
-			if slices.Contains(zero, i%policy.Sizes[0]) {
+			if slices.Contains(c.zero, i%c.sizes[0]) {
 				x[i] = 0
 			}
 		}
 		xlatest.Logic(t, func(t *testing.T, platform *xla.Platform) {
 			out := xlatest.Run(t, platform, func(in []*Node) []*Node {
-				all, some := policy.View(in[0]), policy.View(in[0]).WithoutGradients(zero...)
-				batch := InsertAxes(in[1], 1)
-				return []*Node{all.Apply(in[1]), some.Apply(in[1]), all.Apply(batch), some.Apply(batch)}
-			}, xlatest.Tensor(rows, p, policy.Params()), xlatest.Tensor(x, p, policy.Sizes[0]))
-			for i := range 2 {
-				xlatest.Close(t, fmt.Sprint("without ", zero), xlatest.Flat[float32](t, out[2*i+1]),
-					xlatest.Flat[float32](t, out[2*i]), 1e-6)
+				net := mlp.View(in[0])
+				y, without, batch := net.Apply(in[1]), net.WithoutGradients(c.zero...), InsertAxes(in[1], 1)
+				gradient := ReduceSum(net.Kernel[0], 2) // of a network of one layer
+				if len(c.sizes) == 2 {
+					gradient = Gradient(ReduceAllSum(y), in[1])[0]
+				}
+				return []*Node{without.Apply(in[1]), y, without.Apply(batch), net.Apply(batch), gradient,
+					ReduceSum(net.Kernel[0], 2)}
+			}, xlatest.Tensor(rows, p, mlp.Params()), xlatest.Tensor(x, p, c.sizes[0]))
+			for i, name := range []string{"outputs", "outputs of a batch", "gradients"} {
+				xlatest.Close(t, fmt.Sprint(c, " ", name), xlatest.Flat[float32](t, out[2*i]),
+					xlatest.Flat[float32](t, out[2*i+1]), 1e-5)
 			}
 		})
 	}

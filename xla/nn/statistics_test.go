@@ -148,17 +148,11 @@ func TestAdamOracle(t *testing.T) {
 func TestOrders(t *testing.T) {
 	const n, draws, many = 4, 1200, 1000
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
-		type state struct {
-			Key    random.Key
-			Orders *Node
-		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			key := random.KeyOf(in[0])
-			start := state{key, Zeros(in[0].Graph(), shapes.Make(dtypes.Int32, draws, n))}
-			orders := xla.For(in[0].Graph(), draws, start, func(i *Node, s state) state {
-				s.Orders = xla.SetRow(s.Orders, i, nn.Shuffle(s.Key.FoldInEach(i), n))
-				return s
-			}).Orders
+			_, orders := xla.Scan(in[0].Graph(), draws, key, func(i *Node, key random.Key) (random.Key, *Node) {
+				return key, nn.Shuffle(key.FoldInEach(i), n)
+			})
 			return []*Node{orders, nn.Shuffle(key.FoldIn(-1), many), nn.Permutation(key.FoldIn(0), many),
 				nn.Permutation(key.FoldIn(1), many), nn.Permutation(random.Key{Hi: key.Hi, Lo: key.Lo}.FoldIn(0), many)}
 		}, tensors.FromValue(random.SeedWords(5)))
