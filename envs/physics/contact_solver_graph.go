@@ -6,52 +6,111 @@ import (
 	"example.com/qdnb/envs/algebra"
 )
 
-// contactSolver computes the effects of a group's contacts in a state of the bodies.
-type contactSolver interface {
-	// impulses returns the velocity changes of spring dynamics.
-	impulses() contactEffect
-	// correctPositions returns the position corrections of position based dynamics, given the state
-	// before the substep, and adds the contacts' normal multipliers to m.
-	correctPositions(before limbs, m *multipliers) contactEffect
-	// correctVelocities returns the velocity changes of position based dynamics. shifted is the state
-	// after the position corrections, now the same with projected velocities.
-	correctVelocities(now, shifted limbs, m *multipliers) contactEffect
+// A contactLaw computes the effect of contacts that were found in one state of the bodies, given
+// other states and the sums of the normal multipliers of their bodies. The laws are
+// [System.collide], [System.solveContactPosition] and [System.solveContactVelocity].
+type contactLaw func(m contactPoint, states []limbs, multiplier algebra.Num) effect
+
+// contactSolver applies laws to the contacts of a group: to all at once, or one at a time to those
+// with near walls.
+type contactSolver struct {
+	*System
+	group  *contactGroup
+	found  limbs          // state of the bodies in which contacts are found
+	near   *nearWalls     // nil: all contacts
+	points []contactPoint // of all contacts, once they are found
 }
 
-// contactSolvers returns the solver of each group of contacts: all contacts at once, or near walls
-// one at a time. Unless everyWall is 0 or nil, all walls count as near.
-func (s *System) contactSolvers(all limbs, everyWall *Node) (solvers []contactSolver) {
+// contactSolvers returns the solver of each group of contacts. Unless everyWall is 0 or nil, all
+// walls count as near.
+func (s *System) contactSolvers(all limbs, everyWall *Node) (solvers []*contactSolver) {
 	g := all.graph()
 	for i := range s.contacts {
-		group := &s.contacts[i]
-		if group.walls == nil || accelerated(g) {
-			solvers = append(solvers, &allContacts{s, group, all, nil})
-			continue
+		c := &contactSolver{System: s, group: &s.contacts[i], found: all}
+		if c.group.walls != nil && !accelerated(g) {
+			if everyWall == nil {
+				everyWall = Const(g, int32(0))
+			}
+			c.near = c.group.walls.near(all, everyWall)
 		}
-		if everyWall == nil {
-			everyWall = Const(g, int32(0))
-		}
-		solvers = append(solvers, &nearContacts{s, group, all, group.walls.near(all, everyWall)})
+		solvers = append(solvers, c)
 	}
 	return solvers
 }
 
-// correctPositions returns the position corrections of all contacts, and their multipliers.
-func (s *System) correctPositions(contacts []contactSolver, before limbs) (contactEffect, *multipliers) {
+// solve returns the effects of the contacts, with their sets. whole laws read the contacts'
+// positions, and the effects have scalars; multiplier is nil if the law reads none.
+func (c *contactSolver) solve(whole bool, law contactLaw, multiplier func(a *side) algebra.Num,
+	states ...limbs) (sets []*contactSet, effects []effect) {
+	if c.near != nil {
+		return []*contactSet{&c.group.walls.sets[0]}, []effect{c.eachWall(whole, law, multiplier, states)}
+	}
+	if c.points == nil {
+		list := c.group.sets
+		if c.group.onCPU != nil && !accelerated(c.found.graph()) {
+			list = c.group.onCPU
+		}
+		for i := range list {
+			c.points = append(c.points, list[i].findContacts(c.found, whole))
+		}
+	}
+	for _, p := range c.points {
+		var input algebra.Num
+		if multiplier != nil {
+			input = multiplier(&p.a)
+		}
+		sets, effects = append(sets, p.contactSet), append(effects, law(p, states, input))
+	}
+	for i, e := range effects {
+		effects[i] = e.materialize()
+	}
+	return sets, effects
+}
+
+// resolveContacts returns the velocity changes of spring dynamics by all contacts.
+func (s *System) resolveContacts(all limbs) contactEffect {
+	total := s.noContact()
+	for _, c := range s.contactSolvers(all, nil) {
+		if c.near != nil {
+			c.found = c.hidden(all)
+		}
+		sets, effects := c.solve(false, s.collide, nil)
+		total = total.plus(s.average(c.group, sets, effects, 1e-8))
+	}
+	return total
+}
+
+// correctPositions returns the position corrections of position based dynamics by all contacts, given
+// the state before the substep, and their multipliers.
+func (s *System) correctPositions(contacts []*contactSolver, before limbs) (contactEffect, *multipliers) {
 	total, m := s.noContact(), &multipliers{added: make([][]algebra.Term, len(s.levels))}
 	for _, c := range contacts {
-		total = total.plus(c.correctPositions(before, m))
+		sets, effects := c.solve(true, s.solveContactPosition, nil, before)
+		for i, set := range sets {
+			m.add(&m.added, &set.a, effects[i].scalar)
+		}
+		if c.near != nil {
+			m.far = make([][]algebra.Term, len(s.levels))
+			m.add(&m.far, &sets[0].a, c.near.far)
+		}
+		total = total.plus(s.average(c.group, sets, effects, 1e-6))
 	}
 	m.sum(s.levels)
 	return total, m
 }
 
-// correctVelocities returns the velocity changes of all contacts.
-func (s *System) correctVelocities(contacts []contactSolver, now, shifted limbs,
-	m *multipliers) contactEffect {
+// correctVelocities returns the velocity changes of position based dynamics by all contacts. shifted is
+// the state after the position corrections, now the same with projected velocities.
+func (s *System) correctVelocities(contacts []*contactSolver, now, shifted limbs, m *multipliers) contactEffect {
 	total := s.noContact()
 	for _, c := range contacts {
-		total = total.plus(c.correctVelocities(now, shifted, m))
+		sets, effects := c.solve(true, s.solveContactVelocity,
+			func(a *side) algebra.Num { return a.gather(m.byLevel) }, now, shifted)
+		t := s.average(c.group, sets, effects, 1e-6)
+		for i, set := range sets {
+			t.unstopped = t.unstopped.Plus(m.unstopped(&set.a, effects[i].scalar))
+		}
+		total = total.plus(t)
 	}
 	return total
 }
@@ -92,105 +151,4 @@ func (m *multipliers) unstopped(a *side, slip algebra.Num) algebra.Num {
 	slip = slip.Times(a.gather(m.skipped)).Materialize()
 	// over the rows of a copy
 	return algebra.SegmentSum(1, algebra.Term{Value: slip, To: algebra.Each(make([]int, slip.Rows))})
-}
-
-// allContacts solves all contacts of a group at once.
-type allContacts struct {
-	*System
-	group  *contactGroup
-	found  limbs
-	points []contactPoint // as found
-}
-
-func (c *allContacts) impulses() contactEffect {
-	c.points = c.group.findContacts(c.found, false)
-	return c.average(c.each(func(p contactPoint) effect { return c.collide(c.group, p) }), 1e-8)
-}
-
-func (c *allContacts) correctPositions(before limbs, m *multipliers) contactEffect {
-	c.points = c.group.findContacts(c.found, true)
-	return c.average(c.each(func(p contactPoint) effect {
-		e := c.solveContactPosition(c.group, p, before)
-		m.add(&m.added, &p.a, e.scalar)
-		return e
-	}), 1e-6)
-}
-
-func (c *allContacts) correctVelocities(now, shifted limbs, m *multipliers) contactEffect {
-	effects := c.each(func(p contactPoint) effect {
-		return c.solveContactVelocity(c.group, p, now, shifted, p.a.gather(m.byLevel))
-	})
-	t := c.average(effects, 1e-6)
-	for k, p := range c.points {
-		t.unstopped = t.unstopped.Plus(m.unstopped(&p.a, effects[k].scalar))
-	}
-	return t
-}
-
-func (c *allContacts) each(solve func(p contactPoint) effect) (effects []effect) {
-	for _, p := range c.points {
-		effects = append(effects, solve(p))
-	}
-	return effects
-}
-
-// average averages the effects of contacts on each body.
-func (c *allContacts) average(effects []effect, epsilon float64) contactEffect {
-	sets := make([]*contactSet, len(effects))
-	for k := range effects {
-		sets[k], effects[k] = c.points[k].contactSet, effects[k].materialize()
-	}
-	return c.System.average(c.group, sets, effects, epsilon)
-}
-
-// nearContacts solves the contacts with near walls one at a time.
-type nearContacts struct {
-	*System
-	group *contactGroup
-	found limbs
-	near  nearWalls
-}
-
-func (c *nearContacts) impulses() contactEffect {
-	// Parts of a start pose are constants. XLA would fold them, and take longer to compile.
-	g, batch := c.near.bits.Node.Graph(), c.near.bits.Node.Shape().Size()/c.near.bits.Rows
-	parts := c.varyingParts(g, batch, c.found)
-	for i, part := range parts {
-		parts[i] = Add(part, zeros(c.near.bits.Node, i, part.Shape().Size()/batch, batch))
-	}
-	sum := c.eachWall(false, []limbs{c.complete(parts)}, nil,
-		func(set *contactSet, states []limbs, _ algebra.Num) effect {
-			return c.collide(c.group, set.findContacts(states[0], false))
-		})
-	return c.average(sum, 1e-8)
-}
-
-func (c *nearContacts) correctPositions(before limbs, m *multipliers) contactEffect {
-	sum := c.eachWall(true, []limbs{c.found, before}, nil,
-		func(set *contactSet, states []limbs, _ algebra.Num) effect {
-			return c.solveContactPosition(c.group, set.findContacts(states[0], true), states[1])
-		})
-	m.add(&m.added, c.side(), sum.scalar)
-	m.far = make([][]algebra.Term, len(c.levels))
-	m.add(&m.far, c.side(), c.near.far)
-	return c.average(sum, 1e-6)
-}
-
-func (c *nearContacts) correctVelocities(now, shifted limbs, m *multipliers) contactEffect {
-	multiplier := c.side().gather(m.byLevel)
-	sum := c.eachWall(true, []limbs{c.found, now, shifted}, &multiplier,
-		func(set *contactSet, states []limbs, multiplier algebra.Num) effect {
-			return c.solveContactVelocity(c.group, set.findContacts(states[0], true), states[1], states[2],
-				multiplier)
-		})
-	t := c.average(sum, 1e-6)
-	t.unstopped = m.unstopped(c.side(), sum.scalar)
-	return t
-}
-
-// side returns the moving bodies, one row per contact with the same wall.
-func (c *nearContacts) side() *side { return &c.group.walls.sets[0].a }
-
-func (c *nearContacts) average(sum effect, epsilon float64) contactEffect {
-	return c.System.average(c.group, []*contactSet{&c.group.walls.sets[0]}, []effect{sum}, epsilon)
 }

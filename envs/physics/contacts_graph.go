@@ -17,31 +17,14 @@ type contactPoint struct {
 	penetration     algebra.Num    // positive where the two overlap
 }
 
-// findContacts finds the contact points of a group. If whole is set it also materializes their
-// positions and penetrations, not only what impulses need.
-func (g *contactGroup) findContacts(all limbs, whole bool) []contactPoint {
-	sets := g.sets
-	if g.onCPU != nil && !accelerated(all[0].rot.W.Graph()) {
-		sets = g.onCPU
-	}
-	points := make([]contactPoint, len(sets))
-	for k := range sets {
-		points[k] = sets[k].findContacts(all, whole)
-	}
-	return points
-}
-
-// findContacts finds the contact points of a set (brax/physics/colliders.py).
+// findContacts finds the contact points of a set (brax/physics/colliders.py). If whole is set it also
+// materializes their positions and penetrations, not only what impulses need.
 func (c *contactSet) findContacts(all limbs, whole bool) contactPoint {
 	m := contactPoint{contactSet: c, one: c.a.of(all), others: c.otherWeights}
 	turn := m.one.rot.Rotation()
 	m.weights = c.a.weights
 	if c.plane {
-		m.normal = algebra.Vector{X: c.radius.Zero(), Y: c.radius.Zero(), Z: algebra.Constant(c.radius.Rows, 1)}
-		m.arm = turn.Of(c.center).Minus(m.normal.By(c.radius))
-		m.pos = m.one.pos.Plus(m.arm)
-		m.penetration = c.otherPosition.Minus(m.pos).Dot(m.normal)
-		return m.materialize(whole)
+		return m.onPlane(turn).materialize(whole)
 	}
 	otherCenter, otherHalf := c.otherCenter, c.otherHalf
 	if c.b != nil {
@@ -87,7 +70,7 @@ func (r *repetition) nearest(x, first algebra.Num) algebra.Num {
 	return first.Plus(index.Times(r.spacing))
 }
 
-// materialize materializes what impulses need and, if whole is set, positions and penetrations.
+// materialize materializes what impulses need or, if whole is set, everything.
 func (m contactPoint) materialize(whole bool) contactPoint {
 	m.arm, m.otherArm = m.arm.Materialize(), m.otherArm.Materialize()
 	if !m.plane {
@@ -212,15 +195,13 @@ func (t *contactEffect) components() (all []*algebra.Num) {
 
 // effectAverage averages the effects of contacts on bodies.
 type effectAverage struct {
-	sums  [6][]algebra.Term
-	count []algebra.Term // of active contacts
+	effects twistSum
+	count   []algebra.Term // of active contacts
 }
 
 // add adds effects on the bodies in rows to.
 func (a *effectAverage) add(on twist, active algebra.Num, to [][]int) {
-	for k, c := range on.components() {
-		a.sums[k] = append(a.sums[k], algebra.Term{Value: *c, To: to})
-	}
+	a.effects.add(on, to)
 	a.count = append(a.count, algebra.Term{Value: active, To: to})
 }
 
@@ -235,11 +216,9 @@ func (a *effectAverage) of(bodies int, many bool, epsilon float64) twist {
 		count := algebra.SegmentSum(bodies, a.count...).Max(algebra.Constant(bodies, 1))
 		weight = algebra.Constant(bodies, 1).Over(count.Add(epsilon))
 	}
-	var average twist
-	for k, c := range average.components() {
-		*c = algebra.SegmentSum(bodies, a.sums[k]...).Times(weight)
-	}
-	return average
+	return a.effects.of(func(terms []algebra.Term) algebra.Num {
+		return algebra.SegmentSum(bodies, terms...).Times(weight)
+	})
 }
 
 // average averages the effects of a group's contacts on each body.
@@ -251,7 +230,7 @@ func (s *System) average(g *contactGroup, sets []*contactSet, effects []effect,
 		switch {
 		case sets[i].b != nil:
 			sets[i].b.eachLevel(func(l int, to [][]int) { moving[l].add(e.onOther, e.active, to) })
-		case g.twoWay:
+		case !sets[i].plane:
 			fixed.add(e.onOther, e.active, sets[i].fixed)
 		}
 	}

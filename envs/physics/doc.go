@@ -21,16 +21,17 @@
 //
 //	Step                       loop over the substeps of a control step
 //	  springSubstep              spring dynamics: joints, actuators, gravity, then contacts
-//	    resolveContacts
-//	      contactSolvers           for each group of contacts: all at once, or near walls one at a time
-//	      impulses
-//	        findContacts             points, normals and penetrations
-//	        collide                  the law: Baumgarte stabilisation and Coulomb friction
-//	        average                  over the contacts of a body
-//	    applyImpulse             to the velocities
+//	    resolveContacts            solve, average
+//	    applyImpulse               to the velocities
 //	  positionIteration          position based dynamics
-//	    correctPositions         findContacts, solveContactPosition, average
-//	    correctVelocities        solveContactVelocity, average
+//	    correctPositions           solve, average
+//	    correctVelocities          solve, average
+//
+//	solve                      all contacts of a group at once, or near walls one at a time
+//	  findContacts               points, normals and penetrations: of capsules, or with planes
+//	  contactLaw                 collide: Baumgarte stabilisation and Coulomb friction;
+//	                             solveContactPosition, solveContactVelocity
+//	average                    over the contacts of a body
 //
 // In comments, "the source" is Brax, and file names in parentheses are Brax's.
 package physics

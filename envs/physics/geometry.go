@@ -1,6 +1,10 @@
 package physics
 
-import "math"
+import (
+	"math"
+
+	"example.com/qdnb/envs/algebra"
+)
 
 const degree = math.Pi / 180
 
@@ -32,14 +36,7 @@ func (q quat) times(p quat) quat {
 // ones cost nothing in the graph.
 func (q quat) rotate(v Vec) Vec {
 	r := q.times(quat{0, v[0], v[1], v[2]}).times(quat{q[0], -q[1], -q[2], -q[3]})
-	return Vec{snap(r[1]), snap(r[2]), snap(r[3])}
-}
-
-func snap(x float64) float64 {
-	if whole := math.Round(x); math.Abs(x-whole) < 1e-12 {
-		return whole + 0 // never -0
-	}
-	return x
+	return Vec{algebra.Snap(r[1]), algebra.Snap(r[2]), algebra.Snap(r[3])}
 }
 
 func (v Vec) plus(w Vec) Vec       { return Vec{v[0] + w[0], v[1] + w[1], v[2] + w[2]} }

@@ -34,6 +34,24 @@ func zeroTwist(rows int) twist {
 // twists holds the velocity changes of all moving bodies, level by level.
 type twists []twist
 
+// twistSum accumulates twists of bodies, by component.
+type twistSum [6][]algebra.Term
+
+// add adds twists to the bodies in rows to.
+func (t *twistSum) add(p twist, to [][]int) {
+	for i, c := range p.components() {
+		t[i] = append(t[i], algebra.Term{Value: *c, To: to})
+	}
+}
+
+// of returns the twist whose components sum returns.
+func (t *twistSum) of(sum func(terms []algebra.Term) algebra.Num) (p twist) {
+	for i, c := range p.components() {
+		*c = sum(t[i])
+	}
+	return p
+}
+
 // update applies f to the bodies of every level.
 func (all limbs) update(f func(level int, b bodies) bodies) limbs {
 	out := make(limbs, len(all))

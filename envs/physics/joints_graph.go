@@ -213,20 +213,15 @@ func (j jointState) dampingTorque() algebra.Vector {
 // loads accumulates the joint forces and torques on each body, level by level.
 type loads struct {
 	system *System
-	parts  [][6][]algebra.Term
+	parts  []twistSum
 }
 
-func (s *System) newLoads() *loads { return &loads{s, make([][6][]algebra.Term, len(s.levels))} }
+func (s *System) newLoads() *loads { return &loads{s, make([]twistSum, len(s.levels))} }
 
 // add accumulates the forces and torques of a group of joints on its parents and on its children.
 func (l *loads) add(h *jointGroup, onParents, onChildren twist) {
-	put := func(level int, to [][]int, x twist) {
-		for i, c := range x.components() {
-			l.parts[level][i] = append(l.parts[level][i], algebra.Term{Value: *c, To: to})
-		}
-	}
-	put(h.parents, h.toParents, onParents)
-	put(h.children, algebra.Each(h.childRow), onChildren)
+	l.parts[h.parents].add(onParents, h.toParents)
+	l.parts[h.children].add(onChildren, algebra.Each(h.childRow))
 }
 
 // pull accumulates a force on the children and a torque on the parents, with the opposite force and
@@ -247,10 +242,9 @@ func (l *loads) thrust(thrusts []*Node) {
 // accelerations converts the loads to accelerations of the bodies.
 func (l *loads) accelerations(all limbs) (out twists) {
 	for i, level := range l.system.levels {
-		var t twist
-		for k, c := range t.components() {
-			*c = algebra.MaterializedSum(len(level.body), l.parts[i][k]...)
-		}
+		t := l.parts[i].of(func(terms []algebra.Term) algebra.Num {
+			return algebra.MaterializedSum(len(level.body), terms...)
+		})
 		w := level.weights
 		out = append(out, twist{t.vel.By(w.mass), w.turnedBy(t.ang)})
 	}

@@ -5,20 +5,15 @@ import "example.com/qdnb/envs/algebra"
 // solveContactPosition corrects positions for penetration and static friction. The source does not
 // mask the normal multiplier of contacts of two bodies (brax/physics/colliders.py,
 // _position_contact). Static friction undoes slip since before.
-func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before limbs) effect {
-	w, other := m.weights, m.others
-	arm, otherArm := m.arm, m.otherArm
-	share := 1.0
-	var inverseMass algebra.Num
-	if g.twoWay {
+func (s *System) solveContactPosition(m contactPoint, states []limbs, _ algebra.Num) effect {
+	w, other, before := m.weights, m.others, states[0]
+	arm, otherArm, share := m.arm, m.otherArm, 1.0
+	if !m.plane {
 		half := m.normal.By(m.penetration.Scale(0.5))
-		arm, otherArm = arm.Minus(half), otherArm.Plus(half)
-		inverseMass = w.inverseMassAt(arm, m.normal).Plus(other.inverseMassAt(otherArm, m.normal))
-		share = contactShare
-	} else {
-		inverseMass = w.inverseMassAt(arm, m.normal)
+		arm, otherArm, share = arm.Minus(half), otherArm.Plus(half), contactShare
 	}
 	// Computed once: XLA does not repeat divisions.
+	inverseMass := w.inverseMassAt(arm, m.normal).Plus(other.inverseMassAt(otherArm, m.normal))
 	multiplier := m.penetration.Over(inverseMass.Add(1e-6))
 	active := m.overlapping()
 	zero := multiplier.Zero()
@@ -33,11 +28,9 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	slip = slip.Minus(m.normal.By(slip.Dot(m.normal))).Materialize()
 	arm = arm.Materialize()
 	direction, distance := slip.Unit()
-	inverseMass = w.inverseMassAt(m.arm, direction)
-	bound := multiplier.Abs()
-	if g.twoWay {
-		inverseMass = inverseMass.Plus(other.inverseMassAt(m.otherArm, direction))
-	} else {
+	inverseMass, bound := w.inverseMassAt(m.arm, direction), multiplier.Abs()
+	inverseMass = inverseMass.Plus(other.inverseMassAt(m.otherArm, direction))
+	if m.plane {
 		bound = m.friction.Times(multiplier).Abs()
 	}
 	hold := distance.Over(inverseMass)
@@ -47,7 +40,7 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	out := effect{active: active.Count(), scalar: active.Choose(multiplier, zero)}
 	out.on = twist{p.Plus(f).By(w.mass),
 		w.turnedBy(arm.Cross(p).Plus(m.arm.Cross(f)))}.scale(share)
-	if g.twoWay {
+	if !m.plane {
 		out.onOther = twist{p.Plus(f).Neg().By(other.mass),
 			other.turnedBy(otherArm.Cross(p).Plus(m.otherArm.Cross(f)).Neg())}.scale(share)
 		out.scalar = multiplier.Times(m.present.Number())
@@ -62,11 +55,10 @@ func (m contactPoint) moved(before, now bodies, arm algebra.Vector) algebra.Vect
 }
 
 // solveContactVelocity applies dynamic friction and restitution to velocities. Friction is bounded
-// by the normal multipliers of the contacts' bodies (brax/physics/colliders.py, _velocity_contact).
-// before is the state at the start of the collision pass.
-func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, before limbs,
-	multiplier algebra.Num) effect {
-	w, others := m.weights, m.others
+// by the normal multipliers of the contacts' bodies (brax/physics/colliders.py, _velocity_contact). The
+// states are that of now and that at the start of the collision pass.
+func (s *System) solveContactVelocity(m contactPoint, states []limbs, multiplier algebra.Num) effect {
+	w, others, now, before := m.weights, m.others, states[0], states[1]
 	one, was := m.a.of(now), m.a.of(before)
 	var other, otherWas bodies
 	// The arms use the current positions; the contact point is the one the collision pass found.
@@ -84,11 +76,11 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 	// Twice the substep: collisions are resolved every other substep.
 	bound := m.friction.Times(multiplier.Abs()).Scale(1 / (2 * s.dt))
 	var inverseMass algebra.Num
-	if g.twoWay {
-		inverseMass = w.inverseMassAt(m.arm, direction).Plus(others.inverseMassAt(m.otherArm, direction))
-	} else {
+	if m.plane {
 		lever := m.arm.Cross(direction)
 		inverseMass = w.mass.Plus(lever.Dot(lever)) // the source leaves out the inertia here
+	} else {
+		inverseMass = w.inverseMassAt(m.arm, direction).Plus(others.inverseMassAt(m.otherArm, direction))
 	}
 	brake := bound.Min(slipping)
 	braking := direction.By(brake.Over(inverseMass.Add(1e-6))).Neg().Materialize()
@@ -103,18 +95,15 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 	}
 	change := m.normal.By(restored.Minus(approach))
 	along, size := change.Unit()
-	inverseMass = w.inverseMassAt(m.arm, along)
-	if g.twoWay {
-		otherArm := m.otherArm.Plus(m.normal.By(m.penetration))
-		inverseMass = inverseMass.Plus(others.inverseMassAt(otherArm, along))
-	}
+	inverseMass = w.inverseMassAt(m.arm, along).Plus(
+		others.inverseMassAt(m.otherArm.Plus(m.normal.By(m.penetration)), along))
 	p := along.By(size.Over(inverseMass.Add(1e-6))).Plus(braking)
 	p = m.overlapping().ChooseVector(p, p.Scale(0)).Materialize()
 
 	e := effect{active: p.Dot(p).Above(0).Count(),
 		scalar: m.overlapping().Choose(slipping.Minus(brake), slipping.Zero())}
 	e.on = twist{p.By(w.mass), m.arm.Times(w.inertia).Cross(p)}
-	if g.twoWay {
+	if !m.plane {
 		// The source uses the first body's mass for the other body's velocity change.
 		e.onOther = twist{p.Neg().By(w.mass), m.otherArm.Times(others.inertia).Cross(p.Neg())}
 	}

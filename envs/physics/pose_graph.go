@@ -91,7 +91,7 @@ func (s *System) roots() [][]int {
 // attach returns the children of joints, given their parents.
 func (h *jointGroup) attach(parents bodies, angles, velocities algebra.Num) bodies {
 	reference := func(i int) algebra.Num {
-		return algebra.ColumnOf(h.reference, func(q quat) float64 { return snap(q[i]) })
+		return algebra.ColumnOf(h.reference, func(q quat) float64 { return algebra.Snap(q[i]) })
 	}
 	turn := algebra.Quaternion{W: reference(0), X: reference(1), Y: reference(2), Z: reference(3)}
 	children := pose{}.bodies().take(make([]int, len(h.angle))...)

@@ -46,26 +46,14 @@ func (s *System) springSubstep(all limbs, d drive) (limbs, contactEffect) {
 	return s.applyImpulse(all, changes.moving), changes
 }
 
-// resolveContacts computes the contact impulses of spring dynamics.
-func (s *System) resolveContacts(all limbs) contactEffect {
-	total := s.noContact()
-	for _, c := range s.contactSolvers(all, nil) {
-		total = total.plus(c.impulses())
-	}
-	return total
-}
-
 // collide computes the contact impulse, with Baumgarte stabilisation and Coulomb friction
 // (brax/physics/colliders.py, _contact).
-func (s *System) collide(g *contactGroup, m contactPoint) effect {
+func (s *System) collide(m contactPoint, _ []limbs, _ algebra.Num) effect {
 	w, other := m.weights, m.others
 	speed := m.relativeVelocity(m.one, m.other).Materialize()
 	approach := m.normal.Dot(speed)
-	inverseMass := w.mass.Plus(m.normal.Dot(w.turnedBy(m.arm.Cross(m.normal)).Cross(m.arm)))
-	if g.twoWay {
-		inverseMass = inverseMass.Plus(other.mass).Plus(m.normal.Dot(other.turnedBy(
-			m.otherArm.Cross(m.normal)).Cross(m.otherArm)))
-	}
+	inverseMass := w.mass.Plus(m.normal.Dot(w.turnedBy(m.arm.Cross(m.normal)).Cross(m.arm))).Plus(
+		other.mass).Plus(m.normal.Dot(other.turnedBy(m.otherArm.Cross(m.normal)).Cross(m.otherArm)))
 	restored := m.penetration.Scale(f32(s.model.Baumgarte) / s.dt)
 	strength := restored.Minus(approach.Times(m.elasticity.Add(1))).Over(inverseMass)
 
@@ -78,7 +66,7 @@ func (s *System) collide(g *contactGroup, m contactPoint) effect {
 	zero := strength.Zero()
 	normal := m.normal.By(active.Choose(strength, zero))
 	friction := direction.By(sliding.Choose(drag, zero))
-	if !g.twoWay {
+	if m.plane {
 		p := normal.Minus(friction).Materialize()
 		return effect{on: impulse(p, m.arm, w), active: active.Count()}
 	}

@@ -298,7 +298,7 @@ func (s *System) placeFixedBodies() {
 		if at, ok := s.model.Pose[b.Name]; ok {
 			p.position = at.rounded()
 		} else if low := b.lowest(); !math.IsInf(low, 1) {
-			p.position[2] = snap(-low)
+			p.position[2] = algebra.Snap(-low)
 		}
 		s.fixed[i] = p
 	}
@@ -323,5 +323,5 @@ func (b Body) lowest() float64 {
 // half is the vector from the centre of a capsule to the centre of its upper cap.
 func (c Collider) half() Vec {
 	half := euler(c.Rotation).rotate(Vec{0, 0, 1}).scaled(f32(c.Length)/2 - f32(c.Radius))
-	return Vec{snap(half[0]), snap(half[1]), snap(half[2])}
+	return Vec{algebra.Snap(half[0]), algebra.Snap(half[1]), algebra.Snap(half[2])}
 }

@@ -65,7 +65,7 @@ func (s *System) prepareWalls(list []contact) *walls {
 		for _, rounds := range levels {
 			round, contacts = append(round, rounds[n]), append(contacts, rounds[n].contacts...)
 		}
-		set := s.roundSet(false, round...)
+		set := s.roundSet(round...)
 		var box []Vec
 		var reach, inverse []float64
 		for row, c := range contacts {
@@ -115,13 +115,16 @@ type nearWalls struct {
 	far algebra.Num
 }
 
+// batch is the number of copies.
+func (n *nearWalls) batch() int { return n.bits.Node.Shape().Size() / n.bits.Rows }
+
 // margin is the distance in m, beyond their reach, at which bodies still count as near a wall. It
 // covers rounding.
 const margin = 0.01
 
 // near finds the walls that bodies may touch: those whose bounding box is within reach. every is an
 // int32 scalar; unless it is 0, all walls count as near.
-func (w *walls) near(all limbs, every *Node) nearWalls {
+func (w *walls) near(all limbs, every *Node) *nearWalls {
 	a := &w.sets[0].a
 	of := func(component int) algebra.Num { return a.gather(all.component(component)) }
 	stretch := algebra.Quaternion{W: of(3), X: of(4), Y: of(5), Z: of(6)}.SquaredLength()
@@ -132,7 +135,7 @@ func (w *walls) near(all limbs, every *Node) nearWalls {
 	at, arm := algebra.Vector{X: of(0), Y: of(1), Z: of(2)}.Materialize(), w.arm.Times(stretch.Materialize())
 
 	zero := at.Z.Zero()
-	near := nearWalls{bits: zero, far: zero}
+	near := &nearWalls{bits: zero, far: zero}
 	for i, set := range w.sets {
 		apart := at.Minus(set.otherCenter)
 		outside := func(x, box algebra.Num) algebra.Num { return x.Abs().Minus(box) }
@@ -149,28 +152,30 @@ func (w *walls) near(all limbs, every *Node) nearWalls {
 	return near
 }
 
-// eachWall sums the effects of solve over the near walls, with their scalars if scalar is set. solve
-// gets one contact per row, and may use only its arguments: the contacts, the states, and the input
-// of each contact, unless it is nil.
-func (c *nearContacts) eachWall(scalar bool, states []limbs, input *algebra.Num,
-	solve func(set *contactSet, states []limbs, input algebra.Num) effect) (sums effect) {
+// eachWall sums the effects of a law over the near walls, see [contactSolver.solve]. The law gets one
+// contact per row, and may use only its arguments.
+func (c *contactSolver) eachWall(whole bool, law contactLaw, multiplier func(a *side) algebra.Num,
+	states []limbs) (sums effect) {
 	type running struct {
-		Left  *Node // the remaining near walls, bits of int32
-		Parts [][]*Node
+		Left  *Node     // the remaining near walls, bits of int32
+		Parts [][]*Node // of the states, found first
 		Input *Node
 		Sums  []*Node
 	}
-	g, rows := c.near.bits.Node.Graph(), c.near.bits.Rows
-	batch := c.near.bits.Node.Shape().Size() / rows
+	g, rows, batch := c.near.bits.Node.Graph(), c.near.bits.Rows, c.near.batch()
+	var input algebra.Num
+	if multiplier != nil {
+		input = multiplier(&c.group.walls.sets[0].a)
+	}
 	run := running{Left: ConvertDType(c.near.bits.Node, dtypes.Int32)}
-	for _, all := range states {
+	for _, all := range append([]limbs{c.found}, states...) {
 		run.Parts = append(run.Parts, c.varyingParts(g, batch, all))
 	}
-	if input != nil {
+	if multiplier != nil {
 		run.Input = input.Spread(g, batch)
 	}
 	components := sums.components()
-	if !scalar {
+	if !whole {
 		components = components[:len(components)-1]
 	}
 	for range components {
@@ -183,7 +188,7 @@ func (c *nearContacts) eachWall(scalar bool, states []limbs, input *algebra.Num,
 			states = append(states, c.complete(parts))
 		}
 		set := c.group.walls.chosen(chosen)
-		e := solve(&set, states, algebra.Num{Rows: rows, Node: r.Input}).materialize()
+		e := law(set.findContacts(states[0], whole), states[1:], algebra.Num{Rows: rows, Node: r.Input}).materialize()
 		for i, x := range e.components()[:len(components)] {
 			r.Sums[i] = algebra.Num{Rows: rows, Node: r.Sums[i]}.Plus(*x).Spread(r.Left.Graph(), batch)
 		}
@@ -194,6 +199,16 @@ func (c *nearContacts) eachWall(scalar bool, states []limbs, input *algebra.Num,
 		*x = algebra.Num{Rows: rows, Node: run.Sums[i]}
 	}
 	return sums
+}
+
+// hidden returns a state that XLA does not know. Parts of a start pose are constants. XLA would fold
+// them, and take longer to compile.
+func (c *contactSolver) hidden(all limbs) limbs {
+	parts := c.varyingParts(c.near.bits.Node.Graph(), c.near.batch(), all)
+	for i, part := range parts {
+		parts[i] = Add(part, zeros(c.near.bits.Node, i, part.Shape().Size()/c.near.batch(), c.near.batch()))
+	}
+	return c.complete(parts)
 }
 
 // chosen returns the contact of each row with the wall whose bit is set in bits, int32 [rows * B].
