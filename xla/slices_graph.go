@@ -63,16 +63,7 @@ func MapSlices[S, T any](count int, worker *Node, state S, f func(slice *Node, s
 		State S
 		All   T
 	}
-	g := worker.Graph()
-	var one T
-	newClosure(g, func(g *Graph) []*Node { // unused: it tells the shapes
-		in := parametersLike(g, append(Flatten(state), worker))
-		one = f(in[len(in)-1], Unflatten(state, in[:len(in)-1]))
-		return Flatten(one)
-	})
-	all := Map(one, func(x *Node) *Node {
-		return Zeros(g, shapes.Make(x.DType(), append([]int{count}, x.Shape().Dimensions...)...))
-	})
+	all := stacks(worker, count, state, f)
 	return ForSlices(count, worker, running{state, all}, func(slice *Node, r running) running {
 		r.All = SetRow(r.All, slice, f(slice, r.State))
 		return r

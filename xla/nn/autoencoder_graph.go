@@ -149,23 +149,9 @@ func (a Autoencoder) lossGradient(row, inputs *Node) (loss, gradient *Node) {
 	count := float64(scored * a.Features * n)
 	loss, by.Bias, by.Kernel = c.denseGradient(decoding.Outputs, off, count)
 
-	type source struct{ Kernel, Off *Node }
-	if accelerated(row) {
-		read := MulScalar(weighted(Transpose(c.Kernel, 0, 1), off), 2/count)
-		byZ, between := c.Decoder.backUnrolled(decoding, c.Decoder.Start(n), read)
-		by.Decoder = c.Decoder.gradient(inputs, 0, decoding, byZ)
-		byZ, _ = c.Encoder.backUnrolled(encoding, between, nil)
-		by.Encoder = c.Encoder.gradient(inputs, 1, encoding, byZ)
-		return loss, Reshape(by.row(), row.Shape().Dimensions...)
-	}
-	byZ, between := back(c.Decoder, decoding, c.Decoder.Start(n),
-		source{Transpose(c.Kernel, 0, 1), off},
-		func(step *Node, s source) *Node {
-			return MulScalar(addWeighted(ScalarZero(step.Graph(), dtypes.Float32), s.Kernel,
-				xla.Row(s.Off, step)), 2/count)
-		})
+	byZ, between := c.Decoder.back(decoding, c.Decoder.Start(n), &reading{Transpose(c.Kernel, 0, 1), off, 2 / count})
 	by.Decoder = c.Decoder.gradient(inputs, 0, decoding, byZ)
-	byZ, _ = back(c.Encoder, encoding, between, struct{}{}, nil)
+	byZ, _ = c.Encoder.back(encoding, between, nil)
 	by.Encoder = c.Encoder.gradient(inputs, 1, encoding, byZ)
 	return loss, Reshape(by.row(), row.Shape().Dimensions...)
 }

@@ -140,12 +140,7 @@ func (a Autoencoder) contrastGradient(row, inputs, margin *Node) (loss, gradient
 
 	last := Memory{byCell, ZerosLike(byCell)}
 	by := coder{ZerosLike(c.Bias), ZerosLike(c.Kernel), xla.Map(c.Decoder, ZerosLike), Cell{}}
-	var byZ *Node
-	if accelerated(row) {
-		byZ, _ = c.Encoder.backUnrolled(encoding, last, nil)
-	} else {
-		byZ, _ = back(c.Encoder, encoding, last, struct{}{}, nil)
-	}
+	byZ, _ := c.Encoder.back(encoding, last, nil)
 	by.Encoder = c.Encoder.gradient(inputs, 1, encoding, byZ)
 	loss = ReduceAllSum(Where(counts, excess, ZerosLike(excess)))
 	return loss, Reshape(by.row(), row.Shape().Dimensions...)

@@ -218,19 +218,28 @@ func (c Cell) run(x *Node, first, steps int, m Memory, traced bool) (Memory, tra
 	return s.Memory, s.Trace
 }
 
+// reading are the derivatives of a loss with respect to the outputs of a cell that it reads directly, at each
+// step Scale kernel^T off: a pytree.
+type reading struct {
+	Kernel *Node // [F, Hidden]
+	Off    *Node // [L, F, B]
+	Scale  float64
+}
+
 // back backpropagates through time. It takes the derivatives of a loss with respect to the state
-// after the last step and, from read, with respect to the output of each step as far as the loss
-// reads it directly, [Hidden, B] (read nil: it does not); source holds what read may use. It
-// returns the derivatives with respect to the pre-activations z of the gates, [L, 4 Hidden, B], and
-// to the state before the first step.
-func back[T any](c Cell, done trace, last Memory, source T,
-	read func(step *Node, source T) *Node) (byZ *Node, first Memory) {
+// after the last step and to the outputs that it reads directly; nil: none. It returns the
+// derivatives with respect to the pre-activations z of the gates, [L, 4 Hidden, B], and to the state
+// before the first step.
+func (c Cell) back(done trace, last Memory, read *reading) (byZ *Node, first Memory) {
+	if accelerated(c.Bias) {
+		return c.backUnrolled(done, last, read)
+	}
 	type state struct {
 		Recurrent *Node // [4 Hidden, Hidden]
 		Trace     trace
 		Last      Memory // with respect to c and, except through z, to h
 		Z         *Node  // [4 (L+1), Hidden, B]; zero after the last step
-		Source    T
+		Read      *reading
 	}
 	dims := done.Gates.Shape().Dimensions
 	steps, batch, lstm := dims[0], dims[2], c.LSTM
@@ -239,14 +248,15 @@ func back[T any](c Cell, done trace, last Memory, source T,
 		return addWeighted(s.Last.Output, s.Recurrent, z)
 	}
 	none := Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, 4*(steps+1), lstm.Hidden, batch))
-	s := state{Transpose(c.Recurrent, 0, 1), done, last, none, source}
+	s := state{Transpose(c.Recurrent, 0, 1), done, last, none, read}
 	s = xla.For(c.Bias.Graph(), steps, s, func(i *Node, s state) state {
 		step := Sub(ConstAs(i, int32(steps-1)), i)
 		next := AddScalar(step, int32(1))
 		f, g, i, o := lstm.split(xla.Row(s.Trace.Gates, step))
 		dh := byOutput(s, next)
-		if read != nil {
-			dh = Add(dh, read(step, s.Source))
+		if s.Read != nil {
+			none := ScalarZero(step.Graph(), dtypes.Float32)
+			dh = Add(dh, MulScalar(addWeighted(none, s.Read.Kernel, xla.Row(s.Read.Off, step)), s.Read.Scale))
 		}
 		dh = xla.Materialize(dh)[0]
 		squashed := Tanh(xla.Row(s.Trace.Cells, next))

@@ -82,10 +82,14 @@ func (c Cell) runUnrolled(x *Node, first, steps int, m Memory) (Memory, trace) {
 		trace{joinRows(gates, 4*h), joinRows(cells, h), joinRows(outputs, h)}
 }
 
-// backUnrolled is back for GPUs and TPUs. read is [L, Hidden, B], or nil.
-func (c Cell) backUnrolled(done trace, last Memory, read *Node) (byZ *Node, first Memory) {
+// backUnrolled is back for GPUs and TPUs.
+func (c Cell) backUnrolled(done trace, last Memory, read *reading) (byZ *Node, first Memory) {
 	dims := done.Gates.Shape().Dimensions
 	steps, h := dims[0], c.LSTM.Hidden
+	var direct *Node // [L, Hidden, B]
+	if read != nil {
+		direct = MulScalar(weighted(read.Kernel, read.Off), read.Scale)
+	}
 	var recurrent, after [4]*Node // kernels of the gates, and derivatives by z in the step after
 	for k := range recurrent {
 		recurrent[k] = Slice(c.Recurrent, AxisRange(), AxisRange(k*h, (k+1)*h))
@@ -105,8 +109,8 @@ func (c Cell) backUnrolled(done trace, last Memory, read *Node) (byZ *Node, firs
 		gates := step(done.Gates, t)
 		f, g, i, o := c.LSTM.split(gates)
 		dh := byOutput()
-		if read != nil {
-			dh = Add(dh, step(read, t))
+		if direct != nil {
+			dh = Add(dh, step(direct, t))
 		}
 		squashed := Tanh(step(done.Cells, t+1))
 		dc := Add(last.Cell, Mul(Mul(dh, o), OneMinus(Square(squashed))))
