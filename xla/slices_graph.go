@@ -48,29 +48,24 @@ func (s Slices) Join(x, worker *Node) *Node {
 	return Slice(s.Gather(x, worker), AxisRange(0, s.N))
 }
 
-// ForSlices is [For] over the slices that one worker of a parallel program computes: with more
-// workers each takes a smaller count. worker is the worker's index, or another int32 scalar of at
-// least 0 that XLA cannot know. The body compiles to the same code for any count, so results are
-// bit-identical for any number of workers. XLA would inline a loop known to have one iteration, and
-// round differently.
-func ForSlices[T any](count int, worker *Node, state T, body func(slice *Node, state T) T) T {
-	return Repeat(hiddenCount(count, worker), state, body)
-}
-
-// MapSlices stacks what f returns for each slice, [count, ...] each, in a loop as of [ForSlices].
+// MapSlices stacks what f returns for each of the slices that one worker of a parallel program computes, [count,
+// ...] each: with more workers each takes a smaller count. worker is the worker's index, or another int32 scalar
+// of at least 0 that XLA cannot know. The loop's body compiles to the same code for any count, so results are
+// bit-identical for any number of workers. XLA would inline a loop known to have one iteration, and round
+// differently.
 func MapSlices[S, T any](count int, worker *Node, state S, f func(slice *Node, state S) T) T {
 	type running struct {
 		State S
 		All   T
 	}
 	all := stacks(worker, count, state, f)
-	return ForSlices(count, worker, running{state, all}, func(slice *Node, r running) running {
+	return Repeat(hiddenCount(count, worker), running{state, all}, func(slice *Node, r running) running {
 		r.All = SetRow(r.All, slice, f(slice, r.State))
 		return r
 	}).All
 }
 
-// ForSlicesUnfused is [ForSlices] for a body of large operations, as [ForUnfused] is for [For].
+// ForSlicesUnfused is [ForUnfused] over the slices of a worker, see [MapSlices].
 func ForSlicesUnfused[T any](count int, worker *Node, state T,
 	body func(slice *Node, state T) T) T {
 	return RepeatUnfused(hiddenCount(count, worker), state, body)

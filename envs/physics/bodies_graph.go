@@ -74,17 +74,12 @@ func (s *System) limbs(state State) limbs {
 	if s.splits(state.Graph()) {
 		return s.splitLimbs(state)
 	}
-	return s.complete(flat(state))
-}
-
-// flat returns the parts of a state in the engine's layout, [limbs * B]. Loops should carry them
-// in this layout: XLA:CPU reads tensors of other shapes number by number.
-func flat(state State) []*Node {
-	var parts []*Node
+	// Loops should carry the parts in this layout: XLA:CPU reads tensors of other shapes number by number.
+	var flat []*Node // [limbs * B] each
 	for _, part := range state.Parts {
-		parts = append(parts, Reshape(part, part.Shape().Size()))
+		flat = append(flat, Reshape(part, part.Shape().Size()))
 	}
-	return parts
+	return s.complete(flat)
 }
 
 // complete adds the components that cannot change to flat parts.

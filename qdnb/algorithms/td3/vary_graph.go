@@ -39,7 +39,7 @@ type shared struct {
 // each parent, a freshly initialised Adam takes one step on its negative value per batch of the
 // observations [steps * B, observations], with a fixed critic. A child depends only on its own
 // parent. all is the number of parents of all workers, and worker the worker argument of
-// [xla.ForSlices].
+// [xla.MapSlices].
 func (t TD3) Vary(parents *Node, critic nn.Network, observations, worker *Node, all int) *Node {
 	return t.VaryTowards(parents, nil, critic, observations, worker, all)
 }
