@@ -50,9 +50,9 @@ func determinism(ctx context.Context, folder string) (figures.Grid, error) {
 		{"batch=64", "hidden=[32,32]", "cells=128", "cvt_samples=5000"},
 		{"batch=32", "hidden=[16,16]", "cells=128", "cvt_samples=5000", "episode_length=100"},
 	}
-	var charts []chart
+	var panels figures.Panels
 	for i, env := range []string{"pointmaze", "walker-uni"} {
-		c := chart{Axes: figures.Axes{Title: env, XLabel: "Generation", YLabel: "QD score"}}
+		var lines []figures.Series
 		for k, backend := range []string{"cpu", "go"} {
 			dashes := [][]vg.Length{nil, dashed}[k]
 			for seed, hue := range []color.NRGBA{blue, orange, green} {
@@ -67,38 +67,38 @@ func determinism(ctx context.Context, folder string) (figures.Grid, error) {
 				if err != nil {
 					return figures.Grid{}, err
 				}
-				c.Lines = append(c.Lines, line)
+				lines = append(lines, line)
 			}
 		}
-		charts = append(charts, c)
+		panels.Add(figures.Lines(figures.Axes{Title: env, XLabel: "Generation", YLabel: "QD score"}, lines...))
 	}
-	return drawn(charts...)
+	return panels.InRows(2)
 }
 
 // faults draws the metrics of a run that is killed at random times, on top of those of an
 // undisturbed one.
 func faults(ctx context.Context, folder string) (figures.Grid, error) {
+	settings := []string{"batch=16", "hidden=[16,16]", "cells=128", "cvt_samples=5000", "episode_length=100"}
 	spec := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Budget: qdnb.Generations(400),
-		Runs: filepath.Join(folder, "undisturbed"), Backend: "go", Quiet: true,
-		Tune: runs.Assign("batch=16", "hidden=[16,16]", "cells=128", "cvt_samples=5000",
-			"episode_length=100")}
+		Runs: filepath.Join(folder, "undisturbed"), Backend: "go", Quiet: true, Tune: runs.Assign(settings...)}
 	begin := time.Now()
 	undisturbed, err := qdnb.Train(ctx, spec)
 	if err != nil {
 		return figures.Grid{}, err
 	}
-	killed, kills, err := trainKilled(ctx, filepath.Join(folder, "killed"), time.Since(begin),
-		"--algorithm", spec.Algorithm, "--env", spec.Env, "--generations", "400", "--backend", "go",
-		"--set", "batch=16", "--set", "hidden=[16,16]", "--set", "cells=128",
-		"--set", "cvt_samples=5000", "--set", "episode_length=100")
+	args := []string{"--algorithm", spec.Algorithm, "--env", spec.Env, "--generations", "400", "--backend", "go"}
+	for _, setting := range settings {
+		args = append(args, "--set", setting)
+	}
+	killed, kills, err := trainKilled(ctx, filepath.Join(folder, "killed"), time.Since(begin), args...)
 	if err != nil {
 		return figures.Grid{}, err
 	}
-	var charts []chart
+	var panels figures.Panels
 	for _, metric := range []struct{ column, label string }{
 		{"coverage", "Coverage (%)"}, {"qd_score", "QD score"},
 	} {
-		c := chart{Axes: figures.Axes{XLabel: "Generation", YLabel: metric.label}}
+		var lines []figures.Series
 		one, err := curve(undisturbed, "Undisturbed", metric.column, figures.Style{Color: blue})
 		if err != nil {
 			return figures.Grid{}, err
@@ -110,14 +110,13 @@ func faults(ctx context.Context, folder string) (figures.Grid, error) {
 		}
 		top := one.Y[len(one.Y)-1]
 		for _, at := range kills {
-			c.Lines = append(c.Lines, figures.Series{Name: "Resumed here",
+			lines = append(lines, figures.Series{Name: "Resumed here",
 				X: []float64{at, at}, Y: []float64{0, top},
 				Style: &figures.Style{Name: "Resumed here", Color: grey, Dashes: dotted}})
 		}
-		c.Lines = append(c.Lines, one, other)
-		charts = append(charts, c)
+		panels.Add(figures.Lines(figures.Axes{XLabel: "Generation", YLabel: metric.label}, append(lines, one, other)...))
 	}
-	return drawn(charts...)
+	return panels.InRows(2)
 }
 
 // trainKilled trains a run whose processes it kills until one finishes. It returns the generations

@@ -14,21 +14,6 @@ import (
 	"example.com/qdnb/qdnb/plot/figures"
 )
 
-// chart is a panel of lines.
-type chart struct {
-	figures.Axes
-	Lines []figures.Series
-}
-
-// drawn draws charts side by side.
-func drawn(charts ...chart) (figures.Grid, error) {
-	var panels figures.Panels
-	for _, c := range charts {
-		panels.Add(figures.Lines(c.Axes, c.Lines...))
-	}
-	return panels.InRows(len(charts))
-}
-
 // performanceFile has the measurements of `make bench-peer` and `make test`.
 const performanceFile = "docs/performance.csv"
 
