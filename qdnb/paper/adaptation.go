@@ -71,19 +71,21 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 	if len(labels) == 0 {
 		return nil, data.noRuns(results.ExperimentAdaptation)
 	}
+	type moved struct {
+		label    string
+		position [2]float64
+	}
 	var positions [][2]float64
-	scores := map[string]map[[2]float64][]float64{} // by label and target position, one per seed
+	var with []string               // methods
+	scores := map[moved][]float64{} // one per seed
 	for _, a := range data.Adapted {
 		if a.Experiment != results.ExperimentAdaptation || a.Perturbation != results.Target {
 			continue
 		}
-		if scores[a.Label] == nil {
-			scores[a.Label] = map[[2]float64][]float64{}
-		}
 		for _, v := range a.Values {
-			position := [2]float64{v.X, v.Y}
-			positions = lists.With(positions, position)
-			scores[a.Label][position] = append(scores[a.Label][position], v.Score)
+			with = lists.With(with, a.Label)
+			to := moved{a.Label, [2]float64{v.X, v.Y}}
+			positions, scores[to] = lists.With(positions, to.position), append(scores[to], v.Score)
 		}
 	}
 	table := &tables.Table{Caption: "Best fitness on ant-maze by target position (m), " +
@@ -91,14 +93,14 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 	if len(positions) == 0 {
 		table.Notes = []string{"No complete run has a moved target."}
 	}
-	labels = slices.DeleteFunc(labels, func(label string) bool { return len(scores[label]) == 0 })
+	labels = lists.Where(labels, func(label string) bool { return slices.Contains(with, label) })
 	if missing := lacking(allMethods, labels); missing != "" && len(positions) > 0 {
 		table.Notes = []string{missing}
 	}
 	table.Rows = lists.Map(labels, func(label string) []tables.Entry { return tables.Row(figures.MethodName(label)) })
 	for _, position := range positions {
 		table.Header = append(table.Header, fmt.Sprintf("(%.0f, %.0f)", position[0], position[1]))
-		column := lists.Map(labels, func(label string) float64 { return stats.Median(scores[label][position]) })
+		column := lists.Map(labels, func(label string) float64 { return stats.Median(scores[moved{label, position}]) })
 		for i, entry := range tables.Column(column...) {
 			table.Rows[i] = append(table.Rows[i], entry)
 		}

@@ -167,7 +167,7 @@ func spreadOf(scores []float64) string {
 	if len(scores) == 0 {
 		return none
 	}
-	return results.Spread(tables.Plain, scores)
+	return tables.Plain.Spread(scores)
 }
 
 // published formats the paper's number, with a note on misprints.
@@ -355,7 +355,7 @@ func ReproductionPage(origin func(*runs.Run) string, folders ...*Data) (string, 
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&out, "\n## Scores at %s\n\n%s", d.label(), filled("", d.coverage()+programs))
+		fmt.Fprintf(&out, "\n## Scores at %s\n\n%s", d.label(), filled(d.coverage()+programs))
 		c.Data = d
 		for _, m := range scoreMetrics {
 			if t := c.summary(m.name, m.of); len(t.Rows) > 0 {
@@ -369,7 +369,7 @@ func ReproductionPage(origin func(*runs.Run) string, folders ...*Data) (string, 
 	}
 	out.WriteString("\n## Remarks\n")
 	for _, note := range c.numbered() {
-		out.WriteString("\n" + filled("", note))
+		out.WriteString("\n" + filled(note))
 	}
 	return out.String(), nil
 }
@@ -439,10 +439,10 @@ func (d *Data) statements() string {
 		fmt.Fprintf(&out, "%s\n", claims.Markdown())
 	}
 	for _, note := range notes {
-		out.WriteString(filled("", note) + "\n")
+		out.WriteString(filled(note) + "\n")
 	}
 	mean := order.Rows[len(order.Rows)-1]
-	out.WriteString(filled("", fmt.Sprintf("The order of the methods at equal shares agrees with the paper's with a mean "+
+	out.WriteString(filled(fmt.Sprintf("The order of the methods at equal shares agrees with the paper's with a mean "+
 		"Spearman correlation of %s for max fitness and %s for QD score.", mean[3].Text, mean[4].Text)))
 	return out.String()
 }
@@ -489,11 +489,8 @@ func (d *Data) programs(origin func(*runs.Run) string) (string, error) {
 	return " Runs by the programs that computed them: " + strings.Join(parts, ", ") + ".", nil
 }
 
-// filled breaks a paragraph into lines of at most 100 characters, with a mark before the first.
-func filled(mark, text string) string {
-	lines := names.Wrap(text, 100-len(mark))
-	return mark + strings.Join(lines, "\n"+strings.Repeat(" ", len(mark))) + "\n"
-}
+// filled breaks a paragraph into lines of at most 100 characters.
+func filled(text string) string { return strings.Join(names.Wrap(text, 100), "\n") + "\n" }
 
 // ReproductionFigure draws the numbers of [ReproductionPage]: for each environment and metric, the
 // paper's medians and standard deviations, and as marks our medians at the end of training, in one

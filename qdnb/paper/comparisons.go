@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/qdnb/algorithms/records"
+	"example.com/qdnb/qdnb/paper/claims"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
@@ -182,4 +184,106 @@ func overall(data *Data) (scores []figures.Scores, title string, err error) {
 			"experiments.Prepare(%q)", strings.Join(envs, ", "), results.ExperimentTraining)}
 	}
 	return scores, title, nil
+}
+
+// RewardImpact compares the effect of the task's reward in these runs and in the paper's tables 9
+// and 10: on each environment, the median QD score of DIAYN and DADS divided by that of
+// DIAYN+REWARD and DADS+REWARD. Both scores have the same budget, so small runs are comparable with
+// the paper's.
+func RewardImpact(data *Data) (*tables.Table, error) {
+	_, envs, err := trained(data, results.ExperimentReward)
+	if err != nil {
+		return nil, err
+	}
+	table := &tables.Table{
+		Caption: "QD score without the task's reward, relative to that with it (medians over seeds)",
+		Header:  []string{"environment"},
+		Notes:   []string{"1: no loss; below 1: the reward helps."},
+	}
+	for _, label := range records.Names(records.Unrewarded) {
+		table.Header = append(table.Header, figures.MethodName(label)+", here", "in the paper")
+	}
+	for _, env := range envs {
+		row := []string{env}
+		for _, label := range records.Names(records.Unrewarded) {
+			here, there := "", ""
+			without, with := data.Scores(label, env, results.QDScore),
+				data.Scores(label+"-reward", env, results.QDScore)
+			if len(without) > 0 && len(with) > 0 {
+				here = ratio(stats.Median(without), stats.Median(with))
+			}
+			published, ok := publishedMedian(label, env, results.QDScore)
+			rewarded, both := publishedMedian(label+"-reward", env, results.QDScore)
+			if ok && both {
+				there = ratio(published.Median, rewarded.Median)
+			}
+			row = append(row, here, there)
+		}
+		table.Rows = append(table.Rows, tables.Row(row...))
+	}
+	table.Notes[0] = data.withMissing(table.Notes[0], slices.DeleteFunc(rewardMethods(),
+		func(method string) bool { return strings.HasPrefix(method, "smerl") }), envs)
+	return table, nil
+}
+
+// ratio formats a / b with two decimals. It is empty for b = 0, an empty repertoire.
+func ratio(a, b float64) string {
+	if b == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", a/b)
+}
+
+// rewardMethods lists the methods of the experiment "reward": each diversity without the task's
+// reward, summed with it, and in SMERL.
+func rewardMethods() (list []string) {
+	for _, name := range records.Names(records.Unrewarded) {
+		list = append(append(list, name), records.With(name)...)
+	}
+	return list
+}
+
+// Claims returns a table of the paper's headline statements, the evidence of these runs and a verdict; a
+// note says why some are open. It includes the claims
+// of package claims with the given IDs, and those whose IDs start with a given ID and a hyphen
+// ("adaptation" selects "adaptation-small" and so on). Without IDs it includes all claims.
+func Claims(data *Data, ids ...string) (*tables.Table, error) {
+	t := &tables.Table{Caption: "The paper's statements, and the evidence of these runs",
+		Header: []string{"statement", "verdict", "evidence: medians (± standard deviation)", "compared",
+			"seeds"}}
+	used := map[string]bool{}
+	var reasons []string
+	open := map[string][]string{} // IDs by reason
+	for _, r := range claims.Check(data.Tables) {
+		wanted := len(ids) == 0
+		for _, id := range ids {
+			if r.ID == id || strings.HasPrefix(r.ID, id+"-") {
+				wanted, used[id] = true, true
+			}
+		}
+		if !wanted {
+			continue
+		}
+		row := tables.Row(fmt.Sprintf("%s (%s)", r.Claim, r.Where), string(r.Verdict), r.Evidence, r.Scope,
+			r.Seeds())
+		if row[1].Bold = r.Verdict != claims.Undecided; !row[1].Bold {
+			if open[r.Reason] == nil {
+				reasons = append(reasons, r.Reason)
+			}
+			open[r.Reason] = append(open[r.Reason], r.ID)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	for _, id := range ids {
+		if !used[id] {
+			return nil, fmt.Errorf("unknown claim %q: `qdnb claims` lists the IDs", id)
+		}
+	}
+	for i, reason := range reasons {
+		reasons[i] = strings.Join(open[reason], ", ") + ": " + reason
+	}
+	if len(reasons) > 0 {
+		t.Notes = []string{"Open: " + strings.Join(reasons, "; ") + "."}
+	}
+	return t, nil
 }

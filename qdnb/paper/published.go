@@ -3,13 +3,22 @@ package paper
 import (
 	_ "embed"
 	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
 )
 
 // PublishedScore is a number printed in the paper for a method on an environment, over five seeds
@@ -84,4 +93,216 @@ func publishedMedian(method, env string, metric results.Metric) (PublishedScore,
 		return p, true
 	}
 	return PublishedOf(10, method, env, metric)
+}
+
+// hyperparameters returns the table function of one of the tables 4 to 7.
+func hyperparameters(number int) func(*Data) (*tables.Table, error) {
+	return func(d *Data) (*tables.Table, error) {
+		table, err := HyperparameterTable(number)
+		if err == nil && number == 4 {
+			table.Notes = append(table.Notes, scalingNotes(d)...)
+		}
+		return table, err
+	}
+}
+
+// components are the components of table 2 and the methods that have them.
+var components = []struct {
+	name    string
+	methods []string
+}{
+	{"genetic mutation", qdMethods},
+	{"MAP-Elites", qdMethods},
+	{"policy gradient", slices.Concat(records.With("pga"), rlMethods)},
+	{"SAC", rlMethods},
+	{"TD3", records.With("pga")},
+	{"unsupervised diversity", slices.Concat(records.With("aurora"), rlMethods)},
+	{"SMERL's sum", records.With("smerl")},
+	{"DADS' diversity", records.With("dads")},
+	{"DIAYN's diversity", records.With("diayn")},
+}
+
+// Components returns table 2: the components of the eight methods.
+func Components() *tables.Table {
+	table := &tables.Table{Caption: "Components shared by the methods (the paper's table 2)",
+		Header: []string{"method"}}
+	for _, c := range components {
+		table.Header = append(table.Header, c.name)
+	}
+	for _, method := range allMethods {
+		row := []string{figures.MethodName(method)}
+		for _, c := range components {
+			mark := none
+			if slices.Contains(c.methods, method) {
+				mark = "✓"
+			}
+			row = append(row, mark)
+		}
+		table.Rows = append(table.Rows, tables.Row(row...))
+	}
+	return table
+}
+
+// MazeTargets returns table 3: the ten target positions for adaptation on ant-maze.
+func MazeTargets() *tables.Table {
+	table := &tables.Table{
+		Caption: "Target positions of ant-maze in few-shot adaptation (the paper's table 3)",
+		Header:  []string{"target", "x (m)", "y (m)"},
+		Notes: []string{"Targets are numbered from 0, as in results. The training target is at " +
+			"(35, 0)."},
+	}
+	for i, p := range catalog.Targets() {
+		table.Rows = append(table.Rows, tables.Row(strconv.Itoa(i),
+			strconv.FormatFloat(p[0], 'g', -1, 64), strconv.FormatFloat(p[1], 'g', -1, 64)))
+	}
+	return table
+}
+
+// Hyperparameter is a row of the paper's tables 4 to 7.
+type Hyperparameter struct {
+	Name    string
+	Setting string            // its name in `qdnb train --set`
+	Value   string            // JSON, for environments not in Values; empty if Values has all
+	Values  map[string]string // JSON by environment
+	// Printed means that the paper gives the value. Other values are only in its published code.
+	Printed bool
+	Note    string // disagreement between sources
+	Here    string // JSON of the default of `qdnb train`, if different
+	// Only are the methods that have it; none for all methods of the table.
+	Only []string
+}
+
+// hyperparameterTables are the captions and methods of the paper's tables by number.
+var hyperparameterTables = map[int]struct {
+	caption string
+	methods []string
+}{
+	4: {"Hyperparameters of DIAYN, DADS and SMERL", slices.Concat(rlMethods, records.Names(records.Unrewarded))},
+	5: {"Hyperparameters of MAP-Elites", []string{"map-elites"}},
+	6: {"Hyperparameters of PGA-MAP-Elites", records.With("pga")},
+	7: {"Hyperparameters of AURORA", records.With("aurora")},
+}
+
+// publishedHyperparameters has the rows of all tables. Its exceptions are values by environment.
+//
+//go:embed published_hyperparameters.csv
+var publishedHyperparameters string
+
+var parseHyperparameters = sync.OnceValue(func() map[int][]Hyperparameter {
+	tables := map[int][]Hyperparameter{}
+	for _, row := range readTable(publishedHyperparameters) {
+		h := Hyperparameter{Name: row[1], Setting: row[2], Value: row[3], Values: map[string]string{},
+			Printed: row[5] == "paper", Only: strings.Fields(row[6]), Here: row[7], Note: row[8]}
+		for _, exception := range strings.Fields(row[4]) {
+			env, value, _ := strings.Cut(exception, "=")
+			h.Values[env] = value
+		}
+		number := must.Get(strconv.Atoi(row[0]))
+		tables[number] = append(tables[number], h)
+	}
+	return tables
+})
+
+// Hyperparameters returns the rows of one of the paper's tables 4 to 7 and the methods it covers: 4
+// DIAYN, DADS and SMERL with and without reward, 5 MAP-Elites, 6 PGA-MAP-Elites, 7 AURORA.
+// PGA-AURORA uses tables 6 and 7. Other tables return nothing.
+func Hyperparameters(table int) (rows []Hyperparameter, methods []string) {
+	return slices.Clone(parseHyperparameters()[table]), slices.Clone(hyperparameterTables[table].methods)
+}
+
+// HyperparameterTable returns one of the paper's tables 4 to 7; see [Hyperparameters]. Other
+// numbers are an error.
+func HyperparameterTable(number int) (*tables.Table, error) {
+	rows, _ := Hyperparameters(number)
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("table %d of the paper has no hyperparameters: tables 4 to 7 do", number)
+	}
+	table := &tables.Table{
+		Caption: fmt.Sprintf("%s (the paper's table %d)", hyperparameterTables[number].caption, number),
+		Header:  []string{"hyperparameter", "value", "setting", "source"},
+		Notes: []string{"Setting: name in run configurations. Source: the paper, or only its " +
+			"published code."},
+	}
+	for _, h := range rows {
+		source := "code"
+		if h.Printed {
+			source = "paper"
+		}
+		if h.Note != "" {
+			source += "; " + h.Note
+		}
+		table.Rows = append(table.Rows, tables.Row(h.Name, h.text(), h.Setting, source))
+	}
+	return table, nil
+}
+
+// scalingNotes states the reward scaling of the training runs on walker-uni, where the paper and
+// its code disagree.
+func scalingNotes(d *Data) (notes []string) {
+	methods := map[float64][]string{}
+	for _, line := range d.Lines {
+		var s struct {
+			Scaling *float64 `json:"reward_scaling"`
+			Envs    int      `json:"env_batch_size"` // set by reinforcement-learning methods only
+		}
+		if line.Run.Env != "walker-uni" || json.Unmarshal(line.Run.Hyperparameters,
+			&s) != nil || s.Scaling == nil || s.Envs == 0 {
+			continue
+		}
+		methods[*s.Scaling] = lists.With(methods[*s.Scaling], figures.MethodName(line.Run.Algorithm))
+	}
+	for _, scaling := range slices.Sorted(maps.Keys(methods)) {
+		origin := map[float64]string{1: "the paper's", 10: "its code's"}[scaling]
+		if origin == "" {
+			origin = "neither the paper's nor its code's"
+		}
+		notes = append(notes, fmt.Sprintf("κ of these runs on walker-uni is %g, %s: %s.", scaling, origin,
+			strings.Join(methods[scaling], ", ")))
+	}
+	return notes
+}
+
+func (h Hyperparameter) text() string {
+	var values []string
+	envs := map[string][]string{}
+	for _, env := range curveEnvs {
+		if value, ok := h.Values[env]; ok {
+			if envs[value] == nil {
+				values = append(values, value)
+			}
+			envs[value] = append(envs[value], env)
+		}
+	}
+	var parts []string
+	for _, value := range values {
+		parts = append(parts, strings.Join(envs[value], ", ")+": "+plain(value))
+	}
+	exceptions := strings.Join(parts, "; ")
+	switch {
+	case h.Value == "":
+		return exceptions
+	case exceptions == "":
+		return plain(h.Value)
+	}
+	return plain(h.Value) + " (" + exceptions + ")"
+}
+
+// plain formats a JSON value for readers.
+func plain(value string) string {
+	var v any
+	if json.Unmarshal([]byte(value), &v) != nil {
+		return value
+	}
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return "yes"
+		}
+		return "no"
+	case string:
+		return v
+	case []any:
+		return strings.ReplaceAll(strings.Trim(value, "[]"), ",", ", ")
+	}
+	return value
 }

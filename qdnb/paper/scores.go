@@ -2,9 +2,14 @@ package paper
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/stats"
 )
@@ -28,7 +33,7 @@ func Scores(d *Data) (*tables.Table, error) {
 func ScoresWithStd(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentTraining,
 		"Maximum fitness and QD score: median (± standard deviation) over seeds (the paper's table 9)",
-		results.Spread)
+		tables.Notation.Spread)
 }
 
 // Unsupervised returns table 10: table 9 for the experiment "reward", in which DIAYN and DADS do
@@ -36,7 +41,7 @@ func ScoresWithStd(d *Data) (*tables.Table, error) {
 func Unsupervised(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentReward,
 		"With and without the task's reward: median (± standard deviation) over seeds (the paper's "+
-			"table 10)", results.Spread)
+			"table 10)", tables.Notation.Spread)
 }
 
 // Aggregates returns table 11: table 1 with three averages over seeds, mean | median |
@@ -44,43 +49,83 @@ func Unsupervised(d *Data) (*tables.Table, error) {
 func Aggregates(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentTraining,
 		"Maximum fitness and QD score: mean | median | interquartile mean over seeds (the paper's "+
-			"table 11)", results.Averages)
+			"table 11)", func(n tables.Notation, x []float64) string {
+			return strings.Join([]string{n.Number(stats.Mean(x)), n.Number(stats.Median(x)), n.Number(stats.IQM(x))}, " | ")
+		})
 }
 
 // Steps returns table 8: the environment steps of training, averaged over seeds and then over
-// environments.
+// environments with runs. The ratio divides them by the paper's on the same environments, if those are
+// known (see [results.PaperSteps]).
 func Steps(d *Data) (*tables.Table, error) {
 	methods, envs, err := trained(d, results.ExperimentTraining)
 	if err != nil {
 		return nil, err
 	}
-	table := d.StepTable(methods, envs)
-	table.Caption = "Environment steps: mean over environments and seeds (the paper's table 8)"
-	table.Notes = []string{"The paper's steps are for two hours on a Quadro RTX 4000. It prints the " +
-		"mean over its environments; here the mean is over the row's environments (see " +
-		"docs/experiments.md)."}
+	table := &tables.Table{
+		Caption: "Environment steps: mean over environments and seeds (the paper's table 8)",
+		Header:  []string{"method", "environments", "steps", "paper's", "ratio"},
+		Notes: []string{"The paper's steps are for two hours on a Quadro RTX 4000. It prints the " +
+			"mean over its environments; here the mean is over the row's environments (see " +
+			"docs/experiments.md)."},
+	}
+	for _, method := range methods {
+		var means, published []float64
+		for _, env := range envs {
+			if found := d.FinishedRuns(method, env); len(found) > 0 {
+				means = append(means, stats.Mean(results.EnvSteps.Scores(found)))
+				published = append(published, float64(found[0].PaperSteps()))
+			}
+		}
+		steps, paper := stats.Mean(means), stats.Mean(published)
+		row := tables.Row(figures.NameMethods(method), strconv.Itoa(len(means)), tables.Count(steps), none, none)
+		if slices.Min(append(published, math.Inf(1))) > 0 {
+			row[3].Text, row[4].Text = tables.Count(paper), tables.Short(steps/paper, 2)
+		}
+		table.Rows = append(table.Rows, row)
+	}
 	if missing := d.missing(allMethods, curveEnvs); missing != "" {
 		table.Notes = append(table.Notes, missing)
 	}
 	return table, nil
 }
 
-// scoreTable returns a table of both metrics for the methods of an experiment.
+// scoreTable returns a table of both metrics at the end of an experiment's training, with a row for each method
+// and a column for each environment. format writes the scores over seeds in the notation of the column. Entries
+// without runs are empty. Entries that print the best median of their column are bold.
 func scoreTable(d *Data, experiment, caption string,
 	format func(n tables.Notation, scores []float64) string) (*tables.Table, error) {
 	methods, envs, err := trained(d, experiment)
 	if err != nil {
 		return nil, err
 	}
-	table := byMetric(func(m results.Metric) *tables.Table { return d.ScoreTable(m, methods, envs, format) })
+	table := byMetric(func(m results.Metric) *tables.Table {
+		part := &tables.Table{Header: append([]string{"method"}, envs...)}
+		part.Rows = lists.Map(methodNames(methods), func(name string) []tables.Entry { return tables.Row(name) })
+		for _, env := range envs {
+			var all, medians []float64
+			for _, method := range methods {
+				scores := d.Scores(method, env, m)
+				all, medians = append(all, scores...), append(medians, stats.Median(scores))
+			}
+			known := slices.DeleteFunc(slices.Clone(medians), math.IsNaN)
+			notation, best := tables.NotationOf(all...), slices.Max(append(known, math.Inf(-1)))
+			for i, method := range methods {
+				var entry tables.Entry
+				if x := d.Scores(method, env, m); len(x) > 0 {
+					entry = tables.Entry{Text: format(notation, x), Bold: notation.Number(medians[i]) == notation.Number(best)}
+				}
+				part.Rows[i] = append(part.Rows[i], entry)
+			}
+		}
+		return part
+	})
 	table.Caption = caption
-	note := "Bold: the best median of a column. " + seedRange(d, methods, envs)
+	expected, on := allMethods, curveEnvs
 	if experiment == results.ExperimentReward {
-		note = d.withMissing(note, rewardMethods(), envs)
-	} else {
-		note = d.withMissing(note, allMethods, curveEnvs)
+		expected, on = rewardMethods(), envs
 	}
-	table.Notes = []string{note}
+	table.Notes = []string{d.withMissing("Bold: the best median of a column. "+seedRange(d, methods, envs), expected, on)}
 	return table, nil
 }
 

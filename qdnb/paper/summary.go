@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -173,4 +174,21 @@ func (d *Data) missing(methods, envs []string) string {
 		return ""
 	}
 	return "No complete runs: " + strings.Join(parts, "; ") + "."
+}
+
+// noRuns returns the error for missing runs, which says what there is and how to make others.
+func (d *Data) noRuns(experiment string) error {
+	if d != nil && d.About != nil {
+		return absent{fmt.Sprintf("these need runs of the experiment %q that are not shipped yet; "+
+			"set %s to a folder of your own runs", experiment, FolderVariable)}
+	}
+	if d != nil {
+		if methods, envs := d.Axes(experiment); len(methods) > 0 {
+			return absent{fmt.Sprintf("of the experiment %[1]q only runs of %[2]s on %[3]s are complete: "+
+				"make the others of %[4]s with experiments.Prepare(%[1]q) in a notebook, or plan more with `qdnb sweep plan`", experiment,
+				strings.Join(methodNames(methods), ", "), strings.Join(envs, ", "), filepath.Join(d.Dir, PlanFile))}
+		}
+	}
+	return absent{fmt.Sprintf("no run of the experiment %q is complete: make runs with "+
+		"experiments.Prepare(%q) in a notebook, or `make experiments`", experiment, experiment)}
 }

@@ -13,6 +13,7 @@
 package claims
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -81,8 +82,8 @@ func (c claim) result(t, cut *results.Tables) Result {
 	switch {
 	case len(d.missing) > 0:
 		r.Reason = "needs " + some(d.missing)
-	case len(d.short) > 0:
-		r.Reason = fmt.Sprintf("%s (%s)", d.short[0].reason, some(d.short[0].runs))
+	case d.short != "":
+		r.Reason = fmt.Sprintf("%s (%s)", d.short, some(d.shortRuns))
 	case d.min < fewestSeeds:
 		r.Reason = fmt.Sprintf("%s seeds, not %d", r.Seeds(), fewestSeeds)
 	case !d.timed && !(low >= whole):
@@ -104,7 +105,8 @@ type check struct {
 	same       bool            // methods were compared after the same number of steps
 	parts      []part
 	missing    []string
-	short      []shortage
+	short      string   // the first reason why runs cannot decide
+	shortRuns  []string // that it is the reason of
 	runs       []results.Trained
 	shares     []float64 // of the paper's steps
 	units      []string
@@ -166,12 +168,6 @@ func equalTime(runs []results.Trained) bool {
 	return len(runs) > 0 && !slices.ContainsFunc(runs, longer)
 }
 
-// shortage is a reason why runs cannot decide, and which.
-type shortage struct {
-	reason string
-	runs   []string
-}
-
 // part is a comparison.
 type part struct {
 	group, where string
@@ -189,7 +185,7 @@ type sample struct {
 func (s sample) median() float64 { return stats.Median(s.x) }
 
 // String formats the sample with its spread.
-func (s sample) String() string { return s.label + " " + results.Spread(tables.Plain, s.x) }
+func (s sample) String() string { return s.label + " " + tables.Plain.Spread(s.x) }
 
 // compare adds a comparison, unless one side has no runs.
 func (c *check) compare(group, where string, share float64, a, b sample,
@@ -249,12 +245,7 @@ func (c *check) text() string {
 		}
 		if len(c.parts) > shown {
 			text += ", closest"
-			own = []part{slices.MinFunc(own, func(p, q part) int {
-				if p.distance() < q.distance() {
-					return -1
-				}
-				return 1
-			})}
+			own = []part{slices.MinFunc(own, func(p, q part) int { return cmp.Compare(p.distance(), q.distance()) })}
 		}
 		comparisons := strings.Join(lists.Map(own, part.String), "; ")
 		texts = append(texts, strings.TrimPrefix(strings.TrimSpace(text)+": "+comparisons, ": "))
@@ -318,11 +309,9 @@ func (c *check) note(trained []results.Trained, share func(results.Trained) floa
 			reasons = append(reasons, "SMERL's gate never opened")
 		}
 		for _, reason := range reasons {
-			i := slices.IndexFunc(c.short, func(s shortage) bool { return s.reason == reason })
-			if i < 0 {
-				i, c.short = len(c.short), append(c.short, shortage{reason: reason})
+			if c.short = cmp.Or(c.short, reason); reason == c.short {
+				c.shortRuns = lists.With(c.shortRuns, r.Label+" on "+r.Env)
 			}
-			c.short[i].runs = lists.With(c.short[i].runs, r.Label+" on "+r.Env)
 		}
 		if s := share(r); !math.IsNaN(s) {
 			c.shares = append(c.shares, min(s, 1))

@@ -3,24 +3,18 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"runtime"
 	"time"
 
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 )
-
-// mediumBudget is the budget of a method at scale Medium: its measured steps, or processor time where nothing
-// was measured.
-func mediumBudget(algorithm, env, unit string) runs.Budget {
-	if steps := results.MediumSteps(algorithm, env); steps > 0 && unit == Steps {
-		return runs.Budget{EnvSteps: steps}
-	}
-	return runs.Budget{CPU: results.MediumTime}
-}
 
 // Unmeasured counts the training runs of a plan at scale Medium that have a budget of processor time.
 func Unmeasured(lines []sweep.Line) (count int) {
@@ -71,4 +65,24 @@ func Measure(ctx context.Context, algorithm, env string, half time.Duration) (in
 	rate := float64(reached[1].EnvSteps-reached[0].EnvSteps) / seconds
 	left := results.MediumTime.Seconds() - reached[1].CPUSeconds
 	return reached[1].EnvSteps + int64(rate*left), nil
+}
+
+// compileTime is the processor time to compile a run's programs, which budgets exclude.
+const compileTime = 60 * time.Second
+
+// WriteCost prints the estimated cost of a plan on this machine's cores. Lines without estimates are
+// left out. Runs that several lines name count once.
+func WriteCost(w io.Writer, lines []sweep.Line) {
+	costs := map[string]float64{}
+	total := 0.0
+	for _, line := range lines {
+		if name := line.Run.Name(); line.CPUSeconds > 0 && costs[name] == 0 {
+			costs[name] = line.CPUSeconds
+			total += line.CPUSeconds
+		}
+	}
+	if total > 0 {
+		fmt.Fprintf(w, "%d runs, about %s on %d cores\n", len(costs),
+			tables.Duration(total/float64(runtime.NumCPU())), runtime.NumCPU())
+	}
 }

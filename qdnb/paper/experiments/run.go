@@ -254,3 +254,19 @@ func (e *executor) adapt(ctx context.Context, line sweep.Line, skills *runs.Run,
 	_, err = qdnb.Adapt(ctx, spec)
 	return err
 }
+
+// trainController trains a meta-controller on the skills of the run that a line needs.
+func (e *executor) trainController(ctx context.Context, line sweep.Line, skills *runs.Run, trained runs.Budget) error {
+	set, err := line.Run.Assignments("skills", "skills_budget")
+	if err != nil {
+		return err
+	}
+	spec := qdnb.ControlSpec{Skills: skills, SkillsBudget: trained, Budget: line.Budget,
+		Tune: runs.Assign(set...), Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet}
+	made, err := spec.Config(skills.Config, trained)
+	if err = cmp.Or(err, session.SameRun(line.Run, made)); err != nil {
+		return err
+	}
+	_, err = qdnb.Control(ctx, spec)
+	return err
+}

@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 )
 
 // Scale is the size of an experiment.
@@ -132,8 +133,10 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 	switch {
 	case s == Paper && unit == Time:
 		return runs.Budget{Time: 2 * time.Hour}
-	case s == Medium:
-		return mediumBudget(algorithm, env, unit)
+	case s == Medium && unit == Steps && results.MediumSteps(algorithm, env) > 0:
+		return runs.Budget{EnvSteps: results.MediumSteps(algorithm, env)}
+	case s == Medium: // nothing was measured
+		return runs.Budget{CPU: results.MediumTime}
 	case s == Paper:
 		return runs.Budget{EnvSteps: results.PaperSteps(records.Of(algorithm).Work(), env)}
 	case s == Small && unit == Time:
@@ -194,4 +197,26 @@ func (s Scale) adaptation(p catalog.Perturbation) (values [][]float64, episodes 
 		return near(0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 5), 8
 	}
 	return near(0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 4.75), 8
+}
+
+// control returns the meta-controller's hyperparameters that differ from the paper's, and its
+// budget.
+func (s Scale) control() (set []string, budget runs.Budget) {
+	switch s {
+	case Paper:
+		return nil, session.ControlBudget
+	case Medium:
+		return []string{"value_hidden=64,64"}, runs.Budget{CPU: results.MediumTime}
+	case Small:
+		return []string{
+			"num_envs=128", "evaluation_envs=64", "evaluation_interval=4", "batch_size=32",
+			"num_minibatches=8", "update_epochs=4", "learning_rate=0.001",
+			"value_hidden=64,64",
+		}, runs.Budget{EnvSteps: 2_048_000}
+	}
+	return []string{
+		"num_envs=16", "evaluation_envs=8", "batch_size=8", "num_minibatches=2", "update_epochs=2",
+		"policy_hidden=16,16", "value_hidden=16,16",
+		"unroll_length=5",
+	}, runs.Budget{Generations: 3}
 }

@@ -1,11 +1,18 @@
 package results
 
 import (
+	_ "embed"
+	"encoding/csv"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
 
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/runs"
 )
 
 // PaperSteps returns the environment steps of the paper's runs of an algorithm on an environment in
@@ -57,4 +64,103 @@ func StepsRatio(algorithm, env string, steps int64) float64 {
 // mostlyLearns reports whether a generation of neuroevolution mostly trains critics.
 func mostlyLearns(r records.Record) bool {
 	return r.Evolves() && slices.Contains(r.Columns, "critic_loss")
+}
+
+// MediumTime is the processor time that a training run at scale medium is worth.
+const MediumTime = 6 * time.Minute
+
+// medium has the environment steps that each method takes in [MediumTime] on the machine that its first line
+// names, as `qdnb sweep measure` prints them.
+//
+//go:embed medium.csv
+var medium string
+
+// measured returns the steps in medium by algorithm and environment, and the machine.
+var measured = sync.OnceValues(func() (map[[2]string]int64, string) {
+	reader := csv.NewReader(strings.NewReader(medium))
+	reader.Comment = '#'
+	rows, err := reader.ReadAll()
+	if err != nil {
+		panic(err)
+	}
+	steps := map[[2]string]int64{}
+	for _, row := range rows[1:] {
+		if steps[[2]string{row[0], row[1]}], err = strconv.ParseInt(row[2], 10, 64); err != nil {
+			panic(err)
+		}
+	}
+	machine, _, _ := strings.Cut(strings.TrimPrefix(medium, "# "), ";")
+	return steps, machine
+})
+
+// MediumSteps returns the environment steps that a method takes in [MediumTime] on one core of the machine that
+// they were measured on; 0 if they were not. Plans at scale medium have them as budgets: a run is the same on all
+// machines, and equal time holds by measurement, whatever else a machine does while it trains.
+func MediumSteps(algorithm, env string) int64 {
+	steps, _ := measured()
+	return steps[[2]string{algorithm, env}]
+}
+
+// measure sets the processor time and machine of a run whose budget was measured, with networks as at scale medium,
+// instead of those of the machine that happened to train it.
+func (r *Trained) measure(budget runs.Budget) {
+	steps, machine := measured()
+	if !slices.Equal(r.Units, []int{64, 64}) {
+		return
+	}
+	if budget.EnvSteps > 0 && budget.EnvSteps == steps[[2]string{r.Algorithm, r.Env}] {
+		r.Processor, r.CPUSeconds, r.Machine = MediumTime.Seconds(), MediumTime.Seconds(), machine
+	}
+}
+
+// Seconds of work on two cores of a Xeon with AVX-512, with the paper's networks, from the
+// measurements in docs/performance.md and ARCHITECTURE.md.
+const (
+	td3Update        = 2.84e-3
+	sacUpdate        = 4.29e-3
+	gradientEmission = 5.0 // variation by policy gradient of a generation
+	// The share of a generation's time beyond its rollouts: variation and insertion, and with
+	// AURORA the auto-encoder and the passive repertoire.
+	mapElitesShare, auroraShare = 0.08, 0.18
+)
+
+// rolloutStep are the seconds of an environment step of a rollout.
+var rolloutStep = map[string]float64{
+	"pointmaze": 1.17e-6, "ant-uni": 1.65e-6, "ant-omni": 1.65e-6, "walker-uni": 1.20e-6,
+	"halfcheetah-uni": 1.61e-6, "ant-maze": 2.46e-6, "ant-trap": 2.29e-6,
+}
+
+// TwoCoreSeconds predicts how long a training run with the paper's hyperparameters takes on two
+// cores, without compilation; NaN for an unknown algorithm or environment. docs/experiments.md derives
+// the formula.
+func TwoCoreSeconds(algorithm, env string, steps int64) float64 {
+	record, _ := records.Find(algorithm)
+	step, n := rolloutStep[env], float64(steps)
+	switch {
+	case step == 0 || record.Steps == 0:
+		return math.NaN()
+	case mostlyLearns(record):
+		generations := n / float64(100*protocol.EpisodeLength(env))
+		return n*step + generations*(gradientEmission+300*td3Update)
+	case record.Evolves() && record.Columns == nil:
+		return n * step * (1 + mapElitesShare)
+	case record.Evolves():
+		return n * step * (1 + auroraShare)
+	}
+	return n * (step + sacUpdate) // all others with paper's steps learn with SAC
+}
+
+// evaluationSteps are environment steps per second and core when skills with two layers of 64 units
+// are evaluated: medians of the adaptation runs in notebooks/results.
+var evaluationSteps = map[string]float64{
+	"ant-uni": 760_000, "walker-uni": 660_000, "halfcheetah-uni": 1_060_000, "ant-maze": 250_000,
+}
+
+// EvaluationSeconds predicts the processor time of evaluating episodes of skills with 64 units; 0
+// where it was not measured.
+func EvaluationSeconds(env string, episodes int) float64 {
+	if rate := evaluationSteps[env]; rate > 0 {
+		return float64(episodes*protocol.EpisodeLength(env)) / rate
+	}
+	return 0
 }

@@ -3,6 +3,9 @@ package sweep
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +13,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"example.com/qdnb/qdnb/runs"
 )
 
 // Read reads a plan. Errors give the plan's name and the line number, counted from 1. Empty lines
@@ -79,4 +84,86 @@ func (l Line) Name() string {
 		return l.Run.Name()
 	}
 	return l.Run.Name() + " (" + l.Label + ")"
+}
+
+// Line is one run of a plan.
+type Line struct {
+	// Experiment is the experiment that the line is planned for, such as "adaptation". The training
+	// runs that it needs name it too.
+	Experiment string `json:"experiment"`
+	// Label names the method in figures and tables, such as "dads-reward" or "dads-reward, no
+	// prior". Lines of one label differ in seed, environment or, in the experiment "sensitivity",
+	// hyperparameters.
+	Label  string      `json:"label"`
+	Run    runs.Config `json:"run"`
+	Budget runs.Budget `json:"budget"` // empty for a run that ends by itself
+	Needs  []Need      `json:"needs,omitempty"`
+	// CPUSeconds is the estimated processor time of the line; 0 if unknown.
+	CPUSeconds float64 `json:"cpu_seconds,omitempty"`
+	// Hash covers all other fields, so that an accidentally edited plan is not run; see [Line.Sealed].
+	Hash string `json:"hash"`
+}
+
+// Need is a run that must be complete before a line can start.
+type Need struct {
+	Run    runs.Config `json:"run"`
+	Budget runs.Budget `json:"budget"`
+}
+
+// Sealed returns the line in canonical form with its hash: the first eight hexadecimal digits of
+// the SHA-256 of its other fields.
+func (l Line) Sealed() (Line, error) {
+	if err := l.check(); err != nil {
+		return l, err
+	}
+	var needs []Need
+	for _, need := range l.Needs {
+		need.Run, _ = need.Run.Canonical() // check did not fail
+		needs = append(needs, need)
+	}
+	l.Run, _ = l.Run.Canonical()
+	l.Needs, l.Hash = needs, ""
+	data, err := json.Marshal(l)
+	if err != nil {
+		return l, err
+	}
+	sum := sha256.Sum256(data)
+	l.Hash = hex.EncodeToString(sum[:4])
+	return l, nil
+}
+
+func (l Line) check() error {
+	if l.Experiment == "" || l.Label == "" {
+		return errors.New(`it needs both "experiment" and "label"`)
+	}
+	if !(l.CPUSeconds >= 0 && l.CPUSeconds < 1e12) { // false for NaN
+		return fmt.Errorf(`"cpu_seconds" must be a non-negative number, not %g`, l.CPUSeconds)
+	}
+	if err := cmp.Or(l.Run.Validate(), l.Budget.Validate()); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	for i, need := range l.Needs {
+		if err := cmp.Or(need.Run.Validate(), need.Budget.Validate()); err != nil {
+			return fmt.Errorf("needs[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// parse reads one line. Unknown fields are errors at every depth. A hash, if present, must match.
+func parse(data []byte) (Line, error) {
+	var l Line
+	if err := runs.Decode(data, &l); err != nil {
+		return Line{}, err
+	}
+	hash := l.Hash
+	l, err := l.Sealed()
+	if err != nil {
+		return Line{}, err
+	}
+	if hash != "" && hash != l.Hash {
+		return Line{}, fmt.Errorf("its hash is %q, but its fields hash to %q: the line was edited; if "+
+			"that was intended, empty the hash", hash, l.Hash)
+	}
+	return l, nil
 }

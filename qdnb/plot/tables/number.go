@@ -3,8 +3,11 @@ package tables
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"example.com/qdnb/qdnb/stats"
 )
 
 // Notation is the number format of a column, so that no number stands out.
@@ -55,6 +58,14 @@ func (n Notation) Number(v float64) string {
 	}
 }
 
+// Spread formats a sample as "median (± standard deviation)", and a single number as that number.
+func (n Notation) Spread(x []float64) string {
+	if len(x) == 1 {
+		return n.Number(x[0])
+	}
+	return fmt.Sprintf("%s (± %s)", n.Number(stats.Median(x)), n.Number(stats.Std(x)))
+}
+
 // Numbers formats the values of a column in the notation that [NotationOf] selects.
 func Numbers(values ...float64) []string {
 	n, texts := NotationOf(values...), make([]string, len(values))
@@ -66,12 +77,8 @@ func Numbers(values ...float64) []string {
 
 // Column formats the values of a column as [Numbers] does, the largest in bold and NaN as nothing.
 func Column(values ...float64) []Entry {
-	entries, best := make([]Entry, len(values)), math.Inf(-1)
-	for _, v := range values {
-		if v > best { // false for NaN
-			best = v
-		}
-	}
+	known := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+	entries, best := make([]Entry, len(values)), slices.Max(append(known, math.Inf(-1)))
 	for i, text := range Numbers(values...) {
 		if !math.IsNaN(values[i]) {
 			entries[i] = Entry{Text: text, Bold: values[i] == best}
