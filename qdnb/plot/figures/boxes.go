@@ -103,7 +103,7 @@ func Boxes(a Axes, o BoxOptions, groups ...BoxGroup) (*Panel, error) {
 	})})
 	if o.Points != "" {
 		p.Legend = append(p.Legend, Entry{Text: o.Points,
-			Mark: glyph(func(c draw.Canvas) { boxPoint(c, c.Center(), boxGrey) })})
+			Mark: glyph(func(c draw.Canvas) { mark(c, c.Center(), markRadius, boxGrey, paper) })})
 	}
 	return p, nil
 }
@@ -172,7 +172,7 @@ func (b *Box) Plot(c draw.Canvas, p *plot.Plot) {
 	for i, v := range b.Values {
 		if b.Points != "" && finite(v) && inside(v) {
 			x := left + (right-left)*vg.Length((float64(i)+0.5)/float64(len(b.Values)))
-			boxPoint(c, vg.Point{X: x, Y: toY(v)}, shade)
+			mark(c, vg.Point{X: x, Y: toY(v)}, markRadius, shade, paper) // apart from a box of the same colour
 		}
 	}
 	// The bar is drawn over the points because one of them is often the median itself.
@@ -183,11 +183,4 @@ func (b *Box) Plot(c draw.Canvas, p *plot.Plot) {
 				stats.Quantile(b.Values, innerQuantiles[0]), stats.Quantile(b.Values, innerQuantiles[1]))
 		}
 	}
-}
-
-// boxPoint draws a dot with an edge that separates it from a box of the same colour.
-func boxPoint(c draw.Canvas, at vg.Point, fill color.Color) {
-	const radius = vg.Length(1.7)
-	c.DrawGlyph(draw.GlyphStyle{Color: paper, Radius: radius + 0.6, Shape: draw.CircleGlyph{}}, at)
-	c.DrawGlyph(draw.GlyphStyle{Color: fill, Radius: radius, Shape: draw.CircleGlyph{}}, at)
 }

@@ -240,44 +240,40 @@ func barIntervals(span [2]vg.Length, every vg.Length) int {
 	return int(min(max((span[1]-span[0])/every, 2), 6))
 }
 
-// drawnBars returns the bars of panels. Bars of different rows are to the right of the grid and bars
-// of different columns below; bars of single panels are to their right.
-func drawnBars(cells [][]*slot) (bars []*drawnBar) {
+// drawnBars returns the bars of panels in a grid of columns. Bars of different rows are to the right of the grid
+// and bars of different columns below; bars of single panels are to their right.
+func drawnBars(slots []*slot, columns int) (bars []*drawnBar) {
 	known := map[*ColorBar]*drawnBar{}
-	for i, row := range cells {
-		for j, p := range row {
-			if p == nil || p.Bar == nil {
+	for _, s := range slots {
+		if s.Bar == nil {
+			continue
+		}
+		b := known[s.Bar]
+		if b == nil {
+			low, high := s.Bar.limits()
+			if low > high {
 				continue
 			}
-			b := known[p.Bar]
-			if b == nil {
-				low, high := p.Bar.limits()
-				if low > high {
-					continue
-				}
-				b = &drawnBar{ColorBar: p.Bar, low: low, high: high, beyond: p.Bar.beyond(low, high),
-					label: capital(cmp.Or(p.Bar.Label, "Fitness")), firstRow: i,
-					firstColumn: j, lastRow: i, lastColumn: j}
-				known[p.Bar], bars = b, append(bars, b)
-			}
-			b.lastRow, b.firstColumn, b.lastColumn = i, min(b.firstColumn, j), max(b.lastColumn, j)
+			b = &drawnBar{ColorBar: s.Bar, low: low, high: high, beyond: s.Bar.beyond(low, high),
+				label: capital(cmp.Or(s.Bar.Label, "Fitness")), firstRow: s.row, firstColumn: s.column}
+			known[s.Bar], bars = b, append(bars, b)
 		}
+		b.lastRow, b.firstColumn, b.lastColumn = s.row, min(b.firstColumn, s.column), max(b.lastColumn, s.column)
 	}
-	rows, columns := true, true // the bars differ in rows, columns
+	inRows, inColumns := true, true // the bars differ in rows, columns
 	for i, a := range bars {
 		for _, b := range bars[:i] {
-			rows = rows && a.firstRow > b.lastRow
-			columns = columns && (a.firstColumn > b.lastColumn || b.firstColumn > a.lastColumn)
+			inRows = inRows && a.firstRow > b.lastRow
+			inColumns = inColumns && (a.firstColumn > b.lastColumn || b.firstColumn > a.lastColumn)
 		}
 	}
 	for _, b := range bars {
-		b.below = columns && !rows
-		alone := true // nothing is to the right of the bar's panels
-		for _, row := range cells[b.firstRow : b.lastRow+1] {
-			alone = alone && !slices.ContainsFunc(row[b.lastColumn+1:], func(s *slot) bool { return s != nil })
-		}
-		if rows && alone {
-			b.lastColumn = len(cells[0]) - 1
+		b.below = inColumns && !inRows
+		crowded := slices.ContainsFunc(slots, func(s *slot) bool { // something is to the right of the bar's panels
+			return s.row >= b.firstRow && s.row <= b.lastRow && s.column > b.lastColumn
+		})
+		if inRows && !crowded {
+			b.lastColumn = columns - 1
 		}
 	}
 	return bars

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 
 	"example.com/qdnb/internal/cell"
+	"example.com/qdnb/internal/lists"
 )
 
 // Grid is a table of panels with aligned data areas, such as methods by environments, and one legend
@@ -90,26 +91,26 @@ func (g Grid) Figure() (f *Figure, err error) {
 	case g.Columns != nil && len(g.Columns) != columns:
 		return nil, fmt.Errorf("figures: %d column titles for %d columns of panels", len(g.Columns), columns)
 	}
-	l := &layout{rowTitles: g.Rows, columnTitles: g.Columns, gapX: 14, gapY: 10, fixed: true}
+	l := &layout{columns: tracks{titles: g.Columns, gap: 14}, rows: tracks{titles: g.Rows, gap: 10}, fixed: true}
 	var panels []*Panel
 	titled := false
 	for i, row := range g.Panels {
-		l.cells = append(l.cells, make([]*slot, columns))
 		for j, p := range row {
 			if p == nil {
 				continue
 			}
-			c, err := newSlot(p)
+			s, err := newSlot(p)
 			if err != nil {
 				return nil, fmt.Errorf("figures: row %d, column %d: %w", i, j, err)
 			}
-			if i+c.rows > len(g.Panels) || j+c.columns > columns {
+			if i+s.rows > len(g.Panels) || j+s.columns > columns {
 				return nil, fmt.Errorf("figures: the panel of row %d and column %d spans %d x %d of %d x %d", i,
-					j, c.rows, c.columns, len(g.Panels), columns)
+					j, s.rows, s.columns, len(g.Panels), columns)
 			}
-			titled = titled || c.title != "" && i > 0
+			s.row, s.column = i, j
+			titled = titled || s.title != "" && i > 0
 			l.fixed = l.fixed && p.Fixed
-			l.cells[i][j], panels = c, append(panels, p)
+			l.slots, panels = append(l.slots, s), append(panels, p)
 		}
 	}
 	if len(panels) == 0 {
@@ -117,67 +118,109 @@ func (g Grid) Figure() (f *Figure, err error) {
 	}
 	joinPalettes(panels)
 	l.legend = legend{joinEntries(panels), g.Note}
-	l.bars = drawnBars(l.cells)
+	l.bars = drawnBars(l.slots, columns)
 	if len(g.Panels) > 2 { // save space
-		l.gapX = 8
+		l.columns.gap = 8
 		if titled {
-			l.gapY = 5
+			l.rows.gap = 5
 		}
 		if slices.ContainsFunc(l.bars, func(b *drawnBar) bool { return b.below }) {
-			l.gapX = 4 // the bars and tick labels separate the columns
+			l.columns.gap = 4 // the bars and tick labels separate the columns
 		}
 	}
 	if !g.ownAxes {
-		l.shareAxes()
+		l.shareAxes(len(g.Panels) > 2)
 	}
-	l.weigh()
+	l.weigh(len(g.Panels), columns)
 	return l.figure(), nil
 }
 
+// layout is a figure of panels. Its text and the sizes of its data areas depend on each other.
 type layout struct {
-	cells                    [][]*slot // rows of equal length; nil: a gap
-	fixed                    bool      // all panels keep their aspects
-	rowTitles, columnTitles  []string
-	gapX, gapY               vg.Length
-	bars                     []*drawnBar
-	legend                   legend
-	columnWidths, rowHeights []float64 // relative; set by weigh
-	// The sizes of titles are smaller than titleSize if titles would otherwise overlap.
-	rowSize, columnSize, panelSize vg.Length
+	slots         []*slot // row by row
+	columns, rows tracks
+	fixed         bool // all panels keep their aspects
+	bars          []*drawnBar
+	legend        legend
+	panelSize     vg.Length // of the panels' titles: smaller than titleSize if they would otherwise overlap
 	// overhangs is how far the widest title of each column extends beyond its data and gap on each
 	// side.
 	overhangs []vg.Length
+
+	besideBars    []vg.Length // the space of bars to the right of each column, included in its margin
+	barsBelow     vg.Length   // barsBelow and rowTitleWidth are included in outer margins
+	rowTitleWidth vg.Length
 }
 
-func (l *layout) all(yield func(at [2]int, c *slot) bool) {
-	for i, row := range l.cells {
-		for j, c := range row {
-			if c != nil && !yield([2]int{i, j}, c) {
-				return
-			}
-		}
+// tracks are the columns of a layout from left to right, or its rows from the top down.
+type tracks struct {
+	sizes         []float64   // of the data areas, relative; set by weigh
+	before, after []vg.Length // the margins of each; set by measure
+	outer         [2]vg.Length
+	gap           vg.Length // between neighbours
+	titles        []string  // none, or one each
+	titleSize     vg.Length // smaller than titleSize if titles would otherwise overlap
+}
+
+// length returns the length of all tracks with margins. unit is the length of one unit of relative size.
+func (t *tracks) length(unit vg.Length) vg.Length { return t.margins() + unit*vg.Length(sum(t.sizes)) }
+
+// unit is the inverse of length.
+func (t *tracks) unit(length vg.Length) vg.Length {
+	return (length - t.margins()) / vg.Length(sum(t.sizes))
+}
+
+func (t *tracks) margins() vg.Length {
+	return sum(t.before) + sum(t.after) + t.gap*vg.Length(len(t.sizes)-1) + t.outer[0] + t.outer[1]
+}
+
+// data returns the length of the data area of n tracks from the first one on, without gaps and margins.
+func (t *tracks) data(first, n int, unit vg.Length) vg.Length {
+	return unit * vg.Length(sum(t.sizes[first:first+n]))
+}
+
+// spans returns where the data areas are, and where the last track ends, from a start in a direction,
+// 1 or -1.
+func (t *tracks) spans(start, direction, unit vg.Length) (spans [][2]vg.Length, end vg.Length) {
+	at := start + direction*t.outer[0]
+	for i := range t.sizes {
+		from := at + direction*t.before[i]
+		to := from + direction*t.data(i, 1, unit)
+		spans = append(spans, [2]vg.Length{min(from, to), max(from, to)})
+		at = to + direction*(t.after[i]+t.gap)
 	}
+	return spans, at - direction*t.gap
+}
+
+func (t *tracks) fitTitles(unit vg.Length) {
+	t.titleSize = titleSize
+	for i, title := range t.titles {
+		t.titleSize = fitSize(t.titleSize, title, t.data(i, 1, unit)+t.gap)
+	}
+}
+
+func (t *tracks) title(i int) string {
+	if t.titles == nil {
+		return ""
+	}
+	return t.titles[i]
 }
 
 // figure takes the width from the widths of panels, and the height from their aspects.
 func (l *layout) figure() *Figure {
+	const usual = 3.5 * vg.Inch
 	unit := vg.Length(math.Inf(1))
-	for at, c := range l.all {
-		width := c.Width
-		if width == 0 {
-			width = 3.5 * vg.Inch
-		}
-		if c.rows == 1 && c.columns == 1 {
-			unit = min(unit, width/vg.Length(l.columnWidths[at[1]]))
+	for _, s := range l.slots {
+		if s.rows == 1 && s.columns == 1 {
+			unit = min(unit, cmp.Or(s.Width, usual)/vg.Length(l.columns.sizes[s.column]))
 		}
 	}
 	if math.IsInf(float64(unit), 0) {
-		unit = 3.5 * vg.Inch
+		unit = usual
 	}
 	l.fitText(unit, unit)
-	m := l.margins(pageWidth)
-	width := min(m.sumX()+unit*vg.Length(sum(l.columnWidths)), pageWidth)
-	width, height := l.byWidth(width)
+	l.measure(pageWidth)
+	width, height := l.byWidth(min(l.columns.length(unit), pageWidth))
 	if l.fixed && height > pageHeight {
 		width, height = l.byHeight(width, pageHeight)
 	}
@@ -187,17 +230,19 @@ func (l *layout) figure() *Figure {
 // byWidth returns the size of a figure at which panels have their aspects. It is wider than the given
 // width if the panels need that.
 func (l *layout) byWidth(width vg.Length) (w, h vg.Length) {
-	// Text and size depend on each other; a few iterations converge.
-	for range 3 {
-		m := l.margins(width)
-		unit := (width - m.sumX()) / vg.Length(sum(l.columnWidths))
-		if least := minUnit / vg.Length(slices.Min(l.columnWidths)); unit < least { // too many columns for a page
-			unit, width = least, m.sumX()+least*vg.Length(sum(l.columnWidths))
+	for range 3 { // converges
+		l.measure(width)
+		unit := l.columns.unit(width)
+		if least := minUnit / vg.Length(slices.Min(l.columns.sizes)); unit < least { // too many columns for a page
+			unit, width = least, l.columns.length(least)
 		}
 		l.fitText(unit, unit)
-		l.fitRowTitles(unit, l.margins(width))
-		m = l.margins(width)
-		h = m.sumY() + unit*vg.Length(sum(l.rowHeights))
+		l.measure(width)
+		for i, t := range l.rows.titles { // move rows apart if their titles would overlap
+			row := l.rows.before[i] + l.rows.data(i, 1, unit) + l.rows.after[i]
+			l.rows.gap = max(l.rows.gap, textStyle(l.rows.titleSize).Width(t)+titleGap-row)
+		}
+		h = l.rows.length(unit)
 	}
 	return width, h
 }
@@ -205,13 +250,12 @@ func (l *layout) byWidth(width vg.Length) (w, h vg.Length) {
 // byHeight is [layout.byWidth] of a height. The width is about the figure's.
 func (l *layout) byHeight(width, height vg.Length) (w, h vg.Length) {
 	for range 3 {
-		m := l.margins(width)
-		unit := max(minUnit, (height-m.sumY())/vg.Length(sum(l.rowHeights)))
+		l.measure(width)
+		unit := max(minUnit, l.rows.unit(height))
 		l.fitText(unit, unit)
-		l.fitTitles(unit)
-		m = l.margins(width)
-		width = m.sumX() + unit*vg.Length(sum(l.columnWidths))
-		h = m.sumY() + unit*vg.Length(sum(l.rowHeights))
+		l.reserveTitles(unit)
+		l.measure(width)
+		width, h = l.columns.length(unit), l.rows.length(unit)
 	}
 	return width, h
 }
@@ -219,83 +263,75 @@ func (l *layout) byHeight(width, height vg.Length) (w, h vg.Length) {
 // clone returns a copy to measure, which leaves the text of the layout as it is.
 func (l *layout) clone() *layout {
 	c := *l
-	c.overhangs, c.cells = slices.Clone(l.overhangs), nil
-	for _, row := range l.cells {
-		row = slices.Clone(row)
-		for j, cell := range row {
-			if cell != nil {
-				cell := *cell
-				row[j] = &cell
-			}
-		}
-		c.cells = append(c.cells, row)
-	}
+	c.slots = lists.Map(l.slots, func(s *slot) *slot {
+		own := *s
+		return &own
+	})
 	return &c
 }
 
 // weigh sets the relative sizes of columns and rows. If all panels of each column have one aspect,
 // all rows have the same height. Otherwise all columns have the same width. Panels that span several
 // rows or columns take what there is.
-func (l *layout) weigh() {
-	rows, columns := len(l.cells), len(l.cells[0])
-	l.columnWidths, l.rowHeights = make([]float64, columns), make([]float64, rows)
-	l.rowSize, l.columnSize, l.panelSize = titleSize, titleSize, titleSize
-	l.overhangs = make([]vg.Length, columns)
+func (l *layout) weigh(rows, columns int) {
+	widths, heights := make([]float64, columns), make([]float64, rows)
 	uniform := true
-	for at, c := range l.all {
-		c.fitLabels(vg.Point{X: labelRoom, Y: labelRoom}) // the size is not known yet
-		if c.rows == 1 && c.columns == 1 {
-			w := &l.columnWidths[at[1]]
-			uniform = uniform && (*w == 0 || math.Abs(*w-c.aspect) <= 1e-9**w)
-			*w = max(*w, c.aspect)
-			l.rowHeights[at[0]] = max(l.rowHeights[at[0]], 1/c.aspect)
+	for _, s := range l.slots {
+		s.fitLabels(vg.Point{X: labelRoom, Y: labelRoom}) // the size is not known yet
+		if s.rows == 1 && s.columns == 1 {
+			w := &widths[s.column]
+			uniform = uniform && (*w == 0 || math.Abs(*w-s.aspect) <= 1e-9**w)
+			*w, heights[s.row] = max(*w, s.aspect), max(heights[s.row], 1/s.aspect)
 		}
 	}
-	for at, c := range l.all {
-		if w := &l.columnWidths[at[1]]; *w == 0 {
-			*w = c.aspect * float64(c.rows) / float64(c.columns)
+	for _, s := range l.slots {
+		if w := &widths[s.column]; *w == 0 {
+			*w = s.aspect * float64(s.rows) / float64(s.columns)
 		}
 	}
-	for j := range columns {
-		if !uniform || l.columnWidths[j] == 0 {
-			l.columnWidths[j] = 1
+	for j := range widths {
+		if !uniform || widths[j] == 0 {
+			widths[j] = 1
 		}
 	}
-	for i := range rows {
-		if uniform || l.rowHeights[i] == 0 {
-			l.rowHeights[i] = 1
+	for i := range heights {
+		if uniform || heights[i] == 0 {
+			heights[i] = 1
 		}
 	}
+	l.columns.sizes, l.rows.sizes, l.overhangs = widths, heights, make([]vg.Length, columns)
 }
 
 // shareAxes removes the numbers and labels that the panel below, or to the left, already shows. Above
-// a gap the first panel of the row below counts.
-func (l *layout) shareAxes() {
-	at := func(i, j int) *slot {
-		if i >= len(l.cells) || j < 0 {
+// a gap the first panel of the row below counts. In a grid of many rows, one label names the vertical axes
+// of a column.
+func (l *layout) shareAxes(many bool) {
+	at := func(row, column int) *slot {
+		i := slices.IndexFunc(l.slots, func(s *slot) bool { return s.row == row && s.column == column })
+		if i < 0 {
 			return nil
 		}
-		return l.cells[i][j]
+		return l.slots[i]
 	}
 	hide := func(axis *plot.Axis, shown *plot.Axis) {
 		axis.Tick.Marker = unlabelled{shown}
 		axis.Tick.Label.Font.Size = 0.01 // practically no space
 	}
-	for corner, c := range l.all {
-		below, left := at(corner[0]+c.rows, corner[1]), at(corner[0], corner[1]-1)
+	for _, s := range l.slots {
+		below, left := at(s.row+s.rows, s.column), at(s.row, s.column-1)
 		if below == nil { // a gap: rows are even if the rest of the row below shows its axis
-			below = at(corner[0]+c.rows, 0)
+			below = at(s.row+s.rows, 0)
 		}
-		if below != nil && below.columns == c.columns && shows(&below.X, &c.X) {
-			hide(&c.plot.X, &below.plot.X)
-			c.labels[0] = ""
-			if len(l.cells) > 2 && below.Y.Label.Text == c.Y.Label.Text {
-				c.labels[1] = ""
+		if below != nil && below.columns == s.columns && shows(&below.X, &s.X) {
+			hide(&s.plot.X, &below.plot.X)
+			s.labels[0] = ""
+			if many && below.Y.Label.Text == s.Y.Label.Text {
+				s.labels[1] = ""
 			}
 		}
-		if left != nil && left.rows == c.rows && shows(&left.Y, &c.Y) {
-			hide(&c.plot.Y, &left.plot.Y)
-			c.labels[1] = ""
+		if left != nil && left.rows == s.rows && shows(&left.Y, &s.Y) {
+			hide(&s.plot.Y, &left.plot.Y)
+			s.labels[1] = ""
 		}
 	}
 }
@@ -322,80 +358,46 @@ func (u unlabelled) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-type margins struct {
-	left, right   []vg.Length // of each column
-	bottom, top   []vg.Length // of each row
-	outer         [4]vg.Length
-	gapX, gapY    vg.Length   // the sums of the gaps
-	bars          []vg.Length // the space of bars to the right of each column, included in right
-	barsBelow     vg.Length   // barsBelow and rowTitleWidth are included in outer
-	rowTitleWidth vg.Length
-}
-
-const (
-	leftSide = iota
-	rightSide
-	bottomSide
-	topSide
-)
-
-func (m *margins) sumX() vg.Length {
-	return sum(m.left) + sum(m.right) + m.gapX + m.outer[leftSide] + m.outer[rightSide]
-}
-
-func (m *margins) sumY() vg.Length {
-	return sum(m.bottom) + sum(m.top) + m.gapY + m.outer[bottomSide] + m.outer[topSide]
-}
-
-func (l *layout) margins(width vg.Length) *margins {
-	rows, columns := len(l.cells), len(l.cells[0])
-	m := &margins{
-		left: make([]vg.Length, columns), right: make([]vg.Length, columns),
-		bottom: make([]vg.Length, rows), top: make([]vg.Length, rows), bars: make([]vg.Length, columns),
-		gapX: l.gapX * vg.Length(columns-1), gapY: l.gapY * vg.Length(rows-1),
-	}
-	rowTitle, columnTitle, title := textStyle(l.rowSize), textStyle(l.columnSize), textStyle(l.panelSize)
-	for at, p := range l.all {
-		i, j := at[0], at[1]
+// measure sets the margins in a figure of a width.
+func (l *layout) measure(width vg.Length) {
+	x, y := &l.columns, &l.rows
+	x.before, x.after = slices.Clone(l.overhangs), slices.Clone(l.overhangs)
+	y.before, y.after = make([]vg.Length, len(y.sizes)), make([]vg.Length, len(y.sizes))
+	for _, s := range l.slots {
 		// The margins depend a little on the size of the canvas they are measured on: numbers near the
 		// ends of an axis overhang a small one.
-		c := draw.NewCanvas(new(recorder.Canvas), p.size.X+marginRoom, p.size.Y+marginRoom)
-		d := p.plot.DataCanvas(c)
-		right, bottom := &m.right[j+p.columns-1], &m.bottom[i+p.rows-1]
-		m.left[j], *right = max(m.left[j], d.Min.X-c.Min.X), max(*right, c.Max.X-d.Max.X)
-		*bottom, m.top[i] = max(*bottom, d.Min.Y-c.Min.Y), max(m.top[i], c.Max.Y-d.Max.Y)
-		if p.title != "" {
-			m.top[i] = max(m.top[i], title.Height(p.title)+titleGap)
+		c := draw.NewCanvas(new(recorder.Canvas), s.size.X+marginRoom, s.size.Y+marginRoom)
+		d := s.plot.DataCanvas(c)
+		right, bottom := s.column+s.columns-1, s.row+s.rows-1
+		x.before[s.column] = max(x.before[s.column], d.Min.X-c.Min.X)
+		x.after[right] = max(x.after[right], c.Max.X-d.Max.X)
+		y.before[s.row] = max(y.before[s.row], c.Max.Y-d.Max.Y)
+		y.after[bottom] = max(y.after[bottom], d.Min.Y-c.Min.Y)
+		if s.title != "" {
+			y.before[s.row] = max(y.before[s.row], textStyle(l.panelSize).Height(s.title)+titleGap)
 		}
 	}
-	for _, t := range l.rowTitles {
-		m.rowTitleWidth = max(m.rowTitleWidth, rowTitle.Height(t)+2*titleGap)
-	}
-	var columnTitleHeight vg.Length
-	for _, t := range l.columnTitles {
-		columnTitleHeight = max(columnTitleHeight, columnTitle.Height(t)+titleGap)
-	}
-	for j, overhang := range l.overhangs {
-		m.left[j], m.right[j] = max(m.left[j], overhang), max(m.right[j], overhang)
-	}
+	l.besideBars, l.barsBelow, l.rowTitleWidth = make([]vg.Length, len(x.sizes)), 0, 0
 	for _, b := range l.bars {
 		if first, last := b.firstColumn, b.lastColumn; b.below {
-			m.barsBelow = max(m.barsBelow, b.thickness())
-			m.left[first], m.right[last] = max(m.left[first], barOverhang[0]), max(m.right[last], barOverhang[1])
+			l.barsBelow = max(l.barsBelow, b.thickness())
+			x.before[first], x.after[last] = max(x.before[first], barOverhang[0]), max(x.after[last], barOverhang[1])
 		} else {
-			m.bars[last] = max(m.bars[last], b.thickness())
+			l.besideBars[last] = max(l.besideBars[last], b.thickness())
 		}
 	}
-	for j := range m.bars {
-		m.right[j] += m.bars[j]
+	for j, space := range l.besideBars {
+		x.after[j] += space
 	}
-	m.outer = [4]vg.Length{
-		leftSide:   outerPad + m.rowTitleWidth,
-		rightSide:  outerPad,
-		bottomSide: outerPad + m.barsBelow + l.legend.height(width-2*outerPad),
-		topSide:    outerPad + columnTitleHeight,
+	for _, t := range y.titles {
+		l.rowTitleWidth = max(l.rowTitleWidth, textStyle(y.titleSize).Height(t)+2*titleGap)
 	}
-	return m
+	var columnTitleHeight vg.Length
+	for _, t := range x.titles {
+		columnTitleHeight = max(columnTitleHeight, textStyle(x.titleSize).Height(t)+titleGap)
+	}
+	x.outer = [2]vg.Length{outerPad + l.rowTitleWidth, outerPad}
+	y.outer = [2]vg.Length{outerPad + columnTitleHeight, outerPad + l.barsBelow + l.legend.height(width-2*outerPad)}
 }
 
 // titleGap is the distance from the data to the title above.
@@ -404,45 +406,31 @@ const titleGap = vg.Length(5)
 // fitText adapts the number of ticks and the size of titles to the data areas. ux and uy are the
 // lengths of one unit of relative size.
 func (l *layout) fitText(ux, uy vg.Length) {
-	l.rowSize, l.columnSize, l.panelSize = titleSize, titleSize, titleSize
-	for at, c := range l.all {
-		size := l.areaSize(at, ux, uy)
-		c.size = size
-		setTicks(&c.plot, size)
-		c.fitLabels(size)
-		l.panelSize = fitSize(l.panelSize, c.title, max(size.X, ux*vg.Length(l.columnWidths[at[1]]))+l.gapX)
+	l.panelSize = titleSize
+	for _, s := range l.slots {
+		s.size = s.within(l.columns.data(s.column, s.columns, ux), l.rows.data(s.row, s.rows, uy))
+		setTicks(&s.plot, s.size)
+		s.fitLabels(s.size)
+		l.panelSize = fitSize(l.panelSize, s.title, max(s.size.X, l.columns.data(s.column, 1, ux))+l.columns.gap)
 	}
-	for i, t := range l.rowTitles {
-		l.rowSize = fitSize(l.rowSize, t, uy*vg.Length(l.rowHeights[i])+l.gapY)
-	}
-	for j, t := range l.columnTitles {
-		l.columnSize = fitSize(l.columnSize, t, ux*vg.Length(l.columnWidths[j])+l.gapX)
-	}
+	l.columns.fitTitles(ux)
+	l.rows.fitTitles(uy)
 }
 
-// fitTitles reserves space for titles that are wider than their columns. unit is the length of one
-// unit of relative size.
-func (l *layout) fitTitles(unit vg.Length) {
-	for j := range l.overhangs {
-		var widest vg.Length
-		if l.columnTitles != nil {
-			widest = textStyle(l.columnSize).Width(l.columnTitles[j])
-		}
-		for _, row := range l.cells {
-			if c := row[j]; c != nil && c.columns == 1 {
-				widest = max(widest, textStyle(l.panelSize).Width(c.title))
-			}
-		}
-		l.overhangs[j] = max(0, (widest+titleGap-unit*vg.Length(l.columnWidths[j])-l.gapX)/2)
+// reserveTitles reserves space for titles that are wider than their columns.
+func (l *layout) reserveTitles(unit vg.Length) {
+	widest := make([]vg.Length, len(l.overhangs))
+	for j, t := range l.columns.titles {
+		widest[j] = textStyle(l.columns.titleSize).Width(t)
 	}
-}
-
-// fitRowTitles moves rows apart if their titles would overlap. unit is the length of one unit of
-// relative size.
-func (l *layout) fitRowTitles(unit vg.Length, m *margins) {
-	for i, t := range l.rowTitles {
-		row := m.bottom[i] + unit*vg.Length(l.rowHeights[i]) + m.top[i]
-		l.gapY = max(l.gapY, textStyle(l.rowSize).Width(t)+titleGap-row)
+	for _, s := range l.slots {
+		if s.columns == 1 {
+			widest[s.column] = max(widest[s.column], textStyle(l.panelSize).Width(s.title))
+		}
+	}
+	l.overhangs = widest
+	for j, w := range widest {
+		l.overhangs[j] = max(0, (w+titleGap-l.columns.data(j, 1, unit)-l.columns.gap)/2)
 	}
 }
 
@@ -454,24 +442,15 @@ func fitSize(size vg.Length, text string, room vg.Length) vg.Length {
 	return size
 }
 
-// areaSize returns the size of a panel's data area.
-func (l *layout) areaSize(at [2]int, ux, uy vg.Length) vg.Point {
-	c := l.cells[at[0]][at[1]]
-	return c.within(ux*vg.Length(sum(l.columnWidths[at[1]:at[1]+c.columns])),
-		uy*vg.Length(sum(l.rowHeights[at[0]:at[0]+c.rows])))
-}
-
 func (l *layout) draw(c draw.Canvas) error {
 	size := c.Size()
-	var m *margins
 	var ux, uy vg.Length
 	for range 3 {
-		m = l.margins(size.X)
-		ux = (size.X - m.sumX()) / vg.Length(sum(l.columnWidths))
-		uy = (size.Y - m.sumY()) / vg.Length(sum(l.rowHeights))
-		if ux < minUnit/vg.Length(slices.Max(l.columnWidths)) || uy < minUnit/vg.Length(slices.Max(l.rowHeights)) {
+		l.measure(size.X)
+		ux, uy = l.columns.unit(size.X), l.rows.unit(size.Y)
+		if ux*vg.Length(slices.Max(l.columns.sizes)) < minUnit || uy*vg.Length(slices.Max(l.rows.sizes)) < minUnit {
 			return fmt.Errorf("%.3g x %.3g in is too small for %d x %d panels with their labels: use a "+
-				"larger Size", size.X/vg.Inch, size.Y/vg.Inch, len(l.cells), len(l.cells[0]))
+				"larger Size", size.X/vg.Inch, size.Y/vg.Inch, len(l.rows.sizes), len(l.columns.sizes))
 		}
 		if l.fixed {
 			ux = min(ux, uy)
@@ -480,47 +459,35 @@ func (l *layout) draw(c draw.Canvas) error {
 		l.fitText(ux, uy)
 	}
 	// Space that fixed aspects leave over surrounds the block.
-	x0 := c.Min.X + m.outer[leftSide] + (size.X-m.sumX()-ux*vg.Length(sum(l.columnWidths)))/2
-	y0 := c.Max.Y - m.outer[topSide] - (size.Y-m.sumY()-uy*vg.Length(sum(l.rowHeights)))/2
-	columnSpan, rowSpan := make([][2]vg.Length, len(m.left)), make([][2]vg.Length, len(m.top))
-	x, y := x0, y0
-	for j := range columnSpan { // the data spans, without margins
-		x += m.left[j]
-		columnSpan[j] = [2]vg.Length{x, x + ux*vg.Length(l.columnWidths[j])}
-		x = columnSpan[j][1] + m.right[j] + l.gapX
+	left, top := c.Min.X+(size.X-l.columns.length(ux))/2, c.Max.Y-(size.Y-l.rows.length(uy))/2
+	xs, _ := l.columns.spans(left, 1, ux)
+	ys, bottom := l.rows.spans(top, -1, uy)
+	for _, s := range l.slots {
+		x := [2]vg.Length{xs[s.column][0], xs[s.column+s.columns-1][1]}
+		y := [2]vg.Length{ys[s.row+s.rows-1][0], ys[s.row][1]}
+		area := center(x, y, s.within(x[1]-x[0], y[1]-y[0]))
+		touchPanelOf(c, s.Panel, area, l.rows.title(s.row), l.columns.title(s.column), s.title)
+		s.draw(c, area, l.panelSize)
 	}
-	for i := range rowSpan {
-		y -= m.top[i]
-		rowSpan[i] = [2]vg.Length{y - uy*vg.Length(l.rowHeights[i]), y}
-		y = rowSpan[i][0] - m.bottom[i] - l.gapY
+	title := textStyle(l.columns.titleSize)
+	for j, t := range l.columns.titles {
+		c.FillText(title, vg.Point{X: middle(xs[j]), Y: top - l.rows.outer[0] + titleGap + title.FontExtents().Descent}, t)
 	}
-	blockBottom := y + l.gapY
-	for at, p := range l.all {
-		x := [2]vg.Length{columnSpan[at[1]][0], columnSpan[at[1]+p.columns-1][1]}
-		y := [2]vg.Length{rowSpan[at[0]+p.rows-1][0], rowSpan[at[0]][1]}
-		area := center(x, y, p.within(x[1]-x[0], y[1]-y[0]))
-		touchPanelOf(c, p.Panel, area, titleAt(l.rowTitles, at[0]), titleAt(l.columnTitles, at[1]), p.title)
-		p.draw(c, area, l.panelSize)
-	}
-	title := textStyle(l.columnSize)
-	for j, t := range l.columnTitles {
-		c.FillText(title, vg.Point{X: middle(columnSpan[j]),
-			Y: y0 + titleGap + title.FontExtents().Descent}, t)
-	}
-	title = textStyle(l.rowSize)
+	title = textStyle(l.rows.titleSize)
 	title.Rotation, title.YAlign = math.Pi/2, draw.YTop
-	for i, t := range l.rowTitles {
-		c.FillText(title, vg.Point{X: x0 - m.rowTitleWidth, Y: middle(rowSpan[i])}, t)
+	for i, t := range l.rows.titles {
+		c.FillText(title, vg.Point{X: left + l.columns.outer[0] - l.rowTitleWidth, Y: middle(ys[i])}, t)
 	}
 	for _, b := range l.bars {
+		first, last := xs[b.firstColumn], xs[b.lastColumn]
 		if b.below {
-			b.draw(c, blockBottom, [2]vg.Length{columnSpan[b.firstColumn][0], columnSpan[b.lastColumn][1]})
+			b.draw(c, bottom, [2]vg.Length{first[0], last[1]})
 		} else {
-			b.draw(c, columnSpan[b.lastColumn][1]+m.right[b.lastColumn]-m.bars[b.lastColumn],
-				[2]vg.Length{rowSpan[b.lastRow][0], rowSpan[b.firstRow][1]})
+			b.draw(c, last[1]+l.columns.after[b.lastColumn]-l.besideBars[b.lastColumn],
+				[2]vg.Length{ys[b.lastRow][0], ys[b.firstRow][1]})
 		}
 	}
-	l.legend.draw(c, [2]vg.Length{columnSpan[0][0], columnSpan[len(columnSpan)-1][1]}, blockBottom-m.barsBelow)
+	l.legend.draw(c, [2]vg.Length{xs[0][0], xs[len(xs)-1][1]}, bottom-l.barsBelow)
 	return nil
 }
 
@@ -529,13 +496,6 @@ const marginRoom = vg.Length(60)
 
 // minUnit is the minimum extent of a panel's data area that is worth drawing.
 const minUnit = vg.Length(12)
-
-func titleAt(titles []string, i int) string {
-	if i < len(titles) {
-		return titles[i]
-	}
-	return ""
-}
 
 func center(spanX, spanY [2]vg.Length, size vg.Point) vg.Rectangle {
 	low := vg.Point{X: middle(spanX) - size.X/2, Y: middle(spanY) - size.Y/2}

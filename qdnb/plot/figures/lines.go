@@ -178,7 +178,7 @@ func (s *Series) plotLine(c draw.Canvas, p *plot.Plot) {
 			radius = 1.2
 		}
 		for _, at := range points {
-			if (s.Dots || len(points) == 1) && c.Contains(at) {
+			if s.Dots || len(points) == 1 {
 				c.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: radius, Shape: draw.CircleGlyph{}}, at)
 			}
 		}

@@ -1,11 +1,13 @@
 package figures
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
+
+	"gonum.org/v1/plot"
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/cell"
@@ -22,7 +24,7 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 		return nil, fmt.Errorf("figures: %w", err)
 	}
 	if r == nil {
-		return nil, fmt.Errorf("figures: %s has no repertoire yet: train it first", run.Name())
+		return nil, untrained(run)
 	}
 	names, lower, upper, err := axesOf(run, r)
 	if err != nil {
@@ -35,8 +37,8 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 		flat, dots = atHeight(flat, height/2), atHeight(dots, height/2)
 	}
 	if len(lower) != 2 {
-		return nil, fmt.Errorf("figures: a repertoire map needs 2 descriptor dimensions, these have %d: show "+
-			"metric curves", r.Dims)
+		return nil, fmt.Errorf("figures: %s: a repertoire map needs 2 descriptor dimensions, these have %d: show "+
+			"metric curves", run.Name(), r.Dims)
 	}
 	c := &Cells{
 		XLabel: names[0], YLabel: names[1], Centroids: points(flat), Descriptors: points(dots),
@@ -49,14 +51,27 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	return c, nil
 }
 
-// MapOf draws the cells of [CellsOf] after a change of them.
-func MapOf(run *runs.Run, r *runs.Repertoire, change func(*Cells)) (*Panel, error) {
+// newestOf returns the newest repertoire of a run.
+func newestOf(run *runs.Run) (*runs.Snapshot, error) {
 	if err := runs.Given(run); err != nil {
 		return nil, fmt.Errorf("figures: %w", err)
 	}
+	newest, err := run.Newest()
+	if err == nil && newest == nil {
+		err = untrained(run)
+	}
+	return newest, err
+}
+
+func untrained(run *runs.Run) error {
+	return fmt.Errorf("figures: %s has no repertoire yet: train it first", run.Name())
+}
+
+// MapOf draws the cells of [CellsOf] after a change of them.
+func MapOf(run *runs.Run, r *runs.Repertoire, change func(*Cells)) (*Panel, error) {
 	cells, err := CellsOf(run, r)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", run.Name(), err)
+		return nil, err
 	}
 	change(cells)
 	return Map(*cells)
@@ -69,8 +84,8 @@ func axesOf(run *runs.Run, r *runs.Repertoire) (names []string, lower, upper []f
 		lower, upper = task.Descriptor.Lower, task.Descriptor.Upper
 	}
 	if len(lower) != r.Dims || len(upper) != r.Dims || r.Dims == 0 {
-		return nil, nil, nil, errors.New("figures: the repertoire's file lacks the limits of its " +
-			"descriptors: add the arrays descriptor_min and descriptor_max")
+		return nil, nil, nil, fmt.Errorf("figures: %s: the repertoire's file lacks the limits of its descriptors: add "+
+			"the arrays descriptor_min and descriptor_max", run.Name())
 	}
 	return ComponentNames(run, r.Dims), slices.Clone(lower), slices.Clone(upper), nil
 }
@@ -119,7 +134,7 @@ func Progress(run *runs.Run, r *runs.Repertoire) (Grid, error) {
 		return Grid{}, fmt.Errorf("figures: %w", err)
 	}
 	if r == nil {
-		return Grid{}, fmt.Errorf("figures: %s has no repertoire yet: train it first", run.Name())
+		return Grid{}, untrained(run)
 	}
 	var panels Panels
 	title := titleOf(run, run.Status.Generation)
@@ -378,15 +393,9 @@ func seriesOf(run *runs.Run, axis Axis, metric string) (Series, error) {
 // all cells that hold at least a fitness, which falls from the coverage to 0. Runs that differ only
 // in their seeds are one line, see [Columns].
 func Distribution(trained ...*runs.Run) (*Panel, error) {
-	if err := runs.Given(trained...); err != nil {
-		return nil, fmt.Errorf("figures: %w", err)
-	}
 	newest, all := map[*runs.Run]*runs.Snapshot{}, [][]float64(nil)
 	for _, run := range trained {
-		r, err := run.Newest()
-		if err == nil && r == nil {
-			err = fmt.Errorf("figures: %s has no repertoire yet: train it first", run.Name())
-		}
+		r, err := newestOf(run)
 		if err != nil {
 			return nil, err
 		}
@@ -422,4 +431,87 @@ func grouped(n int64) string {
 		text = text[:at] + "\u2009" + text[at:]
 	}
 	return text
+}
+
+// CorrectedMetrics draws maximum fitness, coverage and QD score of runs in a row as they were
+// logged, and in a second row with the same limits those of their corrected repertoires (see
+// [runs.Run.Corrected]), a line for each kind of average. Runs that differ only in their seeds are one
+// line with a band. A run without corrected repertoires is an error.
+func CorrectedMetrics(trained []*runs.Run, axis Axis) (Grid, error) {
+	panels, err := columnPanels(trained, axis, false, metrics...)
+	if err != nil {
+		return Grid{}, err
+	}
+	curves := map[*runs.Run]map[string][]Series{} // of each run and kind of average, by metric
+	var kinds []string
+	for _, run := range trained {
+		if curves[run], err = corrected(run, axis); err != nil {
+			return Grid{}, fmt.Errorf("figures: %s: %w", run.Name(), err)
+		}
+		kinds = slices.AppendSeq(kinds, maps.Keys(curves[run]))
+	}
+	slices.Sort(kinds)
+	kinds = slices.Compact(kinds)
+	for i, column := range metrics {
+		label := "corrected " + columnLabel(column)
+		if len(kinds) == 1 {
+			label = columnLabel(column) + ", " + kinds[0]
+		}
+		var lines []Series
+		for _, kind := range kinds {
+			with := slices.DeleteFunc(slices.Clone(trained), func(run *runs.Run) bool { return curves[run][kind] == nil })
+			more, err := curvesOf(with, func(run *runs.Run) (Series, error) { return curves[run][kind][i], nil })
+			if err != nil {
+				return Grid{}, err
+			}
+			for k := range more {
+				if len(kinds) > 1 { // else the axes name it
+					more[k].Name = MethodName(more[k].Name) + ", " + kind
+				}
+			}
+			lines = append(lines, more...)
+		}
+		below, err := Lines(Axes{XLabel: axis.Label, YLabel: label}, lines...)
+		if err != nil {
+			return Grid{}, err
+		}
+		shareLimits(panels[i], below)
+		panels = append(panels, below)
+	}
+	return InRows(len(metrics), panels...), nil
+}
+
+// corrected returns the metrics of a run's corrected repertoires by the kind of their averages.
+func corrected(run *runs.Run, axis Axis) (map[string][]Series, error) {
+	snapshots, err := run.Corrected()
+	if err == nil && len(snapshots) == 0 {
+		err = fmt.Errorf("no corrected repertoires: train with Spec.Corrected, or use `qdnb eval %s "+
+			"--corrected --save` for the final one", run.Dir)
+	}
+	of := map[string][]Series{}
+	for _, s := range snapshots {
+		x, ok := map[string]float64{"evaluations": float64(s.Evaluations), "seconds": s.Seconds,
+			"env_steps": float64(s.EnvSteps), "generation": float64(s.Generation)}[axis.Column]
+		if !ok {
+			return nil, fmt.Errorf("corrected repertoires have no column %q", axis.Column)
+		}
+		kind, stats := s.Correction.String(), s.Stats()
+		if of[kind] == nil {
+			of[kind] = make([]Series, len(metrics))
+		}
+		for i, y := range []float64{stats.MaxFitness, stats.Coverage, stats.QDScore} {
+			of[kind][i].X, of[kind][i].Y = append(of[kind][i].X, x), append(of[kind][i].Y, y)
+		}
+	}
+	return of, err
+}
+
+// shareLimits gives two panels axes that cover the data of both.
+func shareLimits(a, b *Panel) {
+	for _, axes := range [][2]*plot.Axis{{&a.X, &b.X}, {&a.Y, &b.Y}} {
+		low, high := min(axes[0].Min, axes[1].Min), max(axes[0].Max, axes[1].Max)
+		for _, axis := range axes {
+			axis.Min, axis.Max = low, high
+		}
+	}
 }

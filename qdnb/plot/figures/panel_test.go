@@ -515,39 +515,6 @@ func TestGridSharesAxes(t *testing.T) {
 	}
 }
 
-// Labels of a short bar do not overlap. If no two round numbers fit, the ends are labelled.
-func TestTicksBelow(t *testing.T) {
-	style := textStyle(tickSize)
-	for _, c := range []struct {
-		low, high float64
-		length    vg.Length
-		want      string
-	}{
-		{0, 100, 200, "0 20 40 60 80 100"},
-		{0, 100, 50, "0 50 100"},
-		{-1000, 0, 56, "−1000 −500 0"},
-		{-1000, 0, 48, "−1000 0"}, // −500 would touch −1000, which may not extend far beyond the bar
-		{-500, 900, 55, "−500 0 500"},
-		{-17390, -16630, 50, "−17.4k −16.6k"},
-	} {
-		bar, span := &drawnBar{low: c.low, high: c.high}, [2]vg.Length{0, c.length}
-		var labels []string
-		end := vg.Length(-100)
-		for _, tick := range bar.ticksBelow(style, span) {
-			labels = append(labels, tick.Label)
-			left, right := bar.extent(tick, style, span)
-			if left < end+5 {
-				t.Errorf("from %g to %g on %.0f points: %q is %.1f points from the label before it", c.low,
-					c.high, c.length, tick.Label, left-end)
-			}
-			end = right
-		}
-		if got := strings.Join(labels, " "); got != c.want {
-			t.Errorf("from %g to %g on %.0f points: %q, want %q", c.low, c.high, c.length, got, c.want)
-		}
-	}
-}
-
 // Data areas are where the layout puts them, however long the labels of the axes are.
 func TestLongLabelsLeaveTheDataInPlace(t *testing.T) {
 	for _, size := range []vg.Point{{X: 24, Y: 24}, {X: 85, Y: 85}, {X: 230, Y: 120}} {
@@ -590,27 +557,6 @@ func TestLabelsBeginWithCapitals(t *testing.T) {
 		p := must.Get(Lines(Axes{XLabel: label}))
 		if p.X.Label.Text != want {
 			t.Errorf("%q, want %q", p.X.Label.Text, want)
-		}
-	}
-}
-
-// An axis of values of both signs that spans decades shows the small ones, too. Columns of runs have one if a few values
-// are much larger than the others.
-func TestSymmetricLogarithmicAxis(t *testing.T) {
-	values := []float64{-15000, -30, -2, 1, 40, 5000}
-	p := must.Get(Lines(Axes{LogY: true}, Series{X: []float64{1, 2, 3, 4, 5, 6}, Y: values}))
-	for i := 1; i < len(values); i++ {
-		if share := p.Y.Norm(values[i]) - p.Y.Norm(values[i-1]); !(share > 0.01) {
-			t.Errorf("%g and %g are %g of the axis apart", values[i-1], values[i], share)
-		}
-	}
-	for _, c := range []struct {
-		values []float64
-		want   bool
-	}{{values, true}, {[]float64{1, 2, 3, 90}, false}, {[]float64{-9000, -30, -29, -28}, true},
-		{[]float64{0, 0, 0, 5}, false}, {nil, false}} {
-		if got := flattened([]Series{{Y: c.values}}); got != c.want {
-			t.Errorf("%v: %v", c.values, got)
 		}
 	}
 }

@@ -21,7 +21,8 @@ type slot struct {
 	labels        [2]string // of the axes; fitLabels breaks them into lines
 	aspect        float64
 	size          vg.Point // of the data area, as far as it is known
-	rows, columns int
+	row, column   int      // of its upper left corner
+	rows, columns int      // that it spans
 }
 
 func newSlot(p *Panel) (*slot, error) {

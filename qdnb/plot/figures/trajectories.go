@@ -3,7 +3,6 @@ package figures
 import (
 	"fmt"
 	"image/color"
-	"math"
 	"slices"
 	"strings"
 
@@ -224,17 +223,8 @@ func plotEnds(c draw.Canvas, lines [][]vg.Point, r vg.Length, col color.Color) {
 	}
 }
 
-// mark draws a circle, hollow at a start and filled at an end, unless it is outside the canvas.
+// mark draws a disc with an edge: hollow at a start and filled at an end.
 func mark(c draw.Canvas, at vg.Point, r vg.Length, fill, edge color.Color) {
-	if !c.Contains(at) {
-		return
-	}
-	var circle vg.Path
-	circle.Move(vg.Point{X: at.X + r, Y: at.Y})
-	circle.Arc(at, r, 0, 2*math.Pi)
-	circle.Close()
-	c.SetColor(fill)
-	c.Fill(circle)
-	c.SetLineStyle(draw.LineStyle{Color: edge, Width: 0.35 * r})
-	c.Stroke(circle)
+	c.DrawGlyph(draw.GlyphStyle{Color: edge, Radius: 1.175 * r, Shape: draw.CircleGlyph{}}, at)
+	c.DrawGlyph(draw.GlyphStyle{Color: fill, Radius: 0.825 * r, Shape: draw.CircleGlyph{}}, at)
 }

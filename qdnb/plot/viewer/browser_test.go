@@ -5,15 +5,13 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,22 +21,17 @@ import (
 // patience is how long the browser may take for any step on a busy machine.
 const patience = 3 * time.Minute
 
-// browser is a headless Chromium, controlled through a pipe by the DevTools protocol.
+// browser is a headless Chromium, controlled through a pipe by the DevTools protocol. Its events are read with
+// the answer of the next command.
 type browser struct {
 	t       *testing.T
-	in      io.WriteCloser
-	next    int
-	session string // of the page
+	in, out *os.File
+	read    *bufio.Reader // of out
+	last    int           // command
+	session string        // of the page
 
-	mu       sync.Mutex
-	answers  map[int]chan answer
-	requests []string // all requests of the page except its own file
-	console  []string
-}
-
-type answer struct {
-	result json.RawMessage
-	err    error
+	requests []string // all requests of the page
+	console  []string // its errors and warnings
 }
 
 // openBrowser starts Chromium, or skips the test if it is not installed.
@@ -69,20 +62,15 @@ func openBrowser(t *testing.T) *browser {
 	must.Do(cmd.Start())
 	toBrowser.Close()
 	fromBrowser.Close()
-	b := &browser{t: t, in: in, answers: map[int]chan answer{}}
-	go b.listen(out)
+	b := &browser{t: t, in: in, out: out, read: bufio.NewReader(out)}
 	t.Cleanup(func() {
-		b.next++
-		_ = b.send(b.next, "", "Browser.close", nil) // does not wait for an answer
-		done := make(chan struct{})
-		go func() { cmd.Wait(); close(done) }()
-		select {
-		case <-done:
-		case <-time.After(5 * time.Second):
-			cmd.Process.Kill()
-			<-done
-		}
+		b.session = ""
+		b.send("Browser.close", nil)
+		stuck := time.AfterFunc(5*time.Second, func() { cmd.Process.Kill() })
+		cmd.Wait()
+		stuck.Stop()
 		in.Close()
+		out.Close()
 	})
 	var target struct{ TargetID string }
 	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
@@ -95,19 +83,27 @@ func openBrowser(t *testing.T) *browser {
 	return b
 }
 
-// listen reads the messages of the browser: JSON, each terminated by a zero byte.
-func (b *browser) listen(out io.Reader) {
-	r := bufio.NewReader(out)
+func (b *browser) send(method string, params any) {
+	b.last++
+	data := must.Get(json.Marshal(struct {
+		ID      int    `json:"id"`
+		Method  string `json:"method"`
+		Params  any    `json:"params,omitempty"`
+		Session string `json:"sessionId,omitempty"`
+	}{b.last, method, params, b.session}))
+	b.in.Write(append(data, 0)) // a browser that has gone gives no answer
+}
+
+// call sends a command to the page, or to the browser before there is one, and waits for the
+// answer.
+func (b *browser) call(method string, params, result any) {
+	b.t.Helper()
+	b.send(method, params)
+	must.Do(b.out.SetReadDeadline(time.Now().Add(patience)))
 	for {
-		line, err := r.ReadBytes(0)
+		line, err := b.read.ReadBytes(0) // messages end with a zero byte
 		if err != nil {
-			b.mu.Lock()
-			for _, c := range b.answers {
-				c <- answer{err: errors.New("the browser has gone")}
-			}
-			b.answers = map[int]chan answer{}
-			b.mu.Unlock()
-			return
+			b.t.Fatalf("%s: the browser does not answer: %v", method, err)
 		}
 		var m struct {
 			ID     int
@@ -116,79 +112,39 @@ func (b *browser) listen(out io.Reader) {
 			Result json.RawMessage
 			Error  *struct{ Message string }
 		}
-		if json.Unmarshal(line[:len(line)-1], &m) != nil {
-			continue
+		must.Do(json.Unmarshal(line[:len(line)-1], &m))
+		switch {
+		case m.Method != "":
+			b.event(m.Method, m.Params)
+		case m.ID != b.last:
+		case m.Error != nil:
+			b.t.Fatalf("%s: %s", method, m.Error.Message)
+		default:
+			if result != nil {
+				must.Do(json.Unmarshal(m.Result, result))
+			}
+			return
 		}
-		b.mu.Lock()
-		switch m.Method {
-		case "":
-			if c := b.answers[m.ID]; c != nil {
-				a := answer{result: m.Result}
-				if m.Error != nil {
-					a.err = errors.New(m.Error.Message)
-				}
-				c <- a
-				delete(b.answers, m.ID)
-			}
-		case "Network.requestWillBeSent":
-			var p struct{ Request struct{ URL string } }
-			json.Unmarshal(m.Params, &p)
-			b.requests = append(b.requests, p.Request.URL)
-		case "Runtime.exceptionThrown", "Log.entryAdded":
-			if !bytes.Contains(m.Params, []byte("GL Driver Message")) { // about speed, on a loaded machine
-				b.console = append(b.console, string(m.Params))
-			}
-		case "Runtime.consoleAPICalled":
-			var p struct{ Type string }
-			if json.Unmarshal(m.Params, &p); p.Type == "error" || p.Type == "warning" {
-				b.console = append(b.console, string(m.Params))
-			}
-		}
-		b.mu.Unlock()
 	}
 }
 
-func (b *browser) send(id int, session, method string, params any) error {
-	m := map[string]any{"id": id, "method": method}
-	if params != nil {
-		m["params"] = params
+func (b *browser) event(method string, params []byte) {
+	var p struct {
+		Type    string
+		Request struct{ URL string }
 	}
-	if session != "" {
-		m["sessionId"] = session
-	}
-	data, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	_, err = b.in.Write(append(data, 0))
-	return err
-}
-
-// call sends a command to the page, or to the browser before there is one, and waits for the
-// answer.
-func (b *browser) call(method string, params, result any) {
-	b.t.Helper()
-	c := make(chan answer, 1)
-	b.mu.Lock()
-	b.next++
-	id := b.next
-	b.answers[id] = c
-	b.mu.Unlock()
-	if err := b.send(id, b.session, method, params); err != nil {
-		b.t.Fatalf("%s: %v", method, err)
-	}
-	select {
-	case a := <-c:
-		if a.err != nil {
-			b.t.Fatalf("%s: %v", method, a.err)
+	_ = json.Unmarshal(params, &p) // other events have other fields
+	switch method {
+	case "Network.requestWillBeSent":
+		b.requests = append(b.requests, p.Request.URL)
+	case "Runtime.exceptionThrown", "Log.entryAdded":
+		if !bytes.Contains(params, []byte("GL Driver Message")) { // about speed, on a loaded machine
+			b.console = append(b.console, string(params))
 		}
-		if result != nil {
-			if err := json.Unmarshal(a.result, result); err != nil {
-				b.t.Fatalf("%s: %v", method, err)
-			}
+	case "Runtime.consoleAPICalled":
+		if p.Type == "error" || p.Type == "warning" {
+			b.console = append(b.console, string(params))
 		}
-	case <-time.After(patience):
-		b.t.Fatalf("%s: the browser does not answer", method)
 	}
 }
 
@@ -207,9 +163,7 @@ func (b *browser) eval(expression string, value any) {
 		b.t.Fatalf("%s: %s", expression, r.ExceptionDetails.Exception.Description)
 	}
 	if value != nil {
-		if err := json.Unmarshal(r.Result.Value, value); err != nil {
-			b.t.Fatalf("%s: %v in %s", expression, err, r.Result.Value)
-		}
+		must.Do(json.Unmarshal(r.Result.Value, value))
 	}
 }
 
@@ -239,9 +193,7 @@ func (b *browser) wait(expression string) {
 func (b *browser) open(page []byte, width, height int) {
 	b.t.Helper()
 	path := filepath.Join(b.t.TempDir(), "page.html")
-	if err := os.WriteFile(path, page, 0o666); err != nil {
-		b.t.Fatal(err)
-	}
+	must.Do(os.WriteFile(path, page, 0o666))
 	b.size(width, height)
 	b.visit(path)
 	b.wait(`document.documentElement?.dataset.firstFrame`)
@@ -316,25 +268,18 @@ func (b *browser) picture(name string) []byte {
 	b.t.Helper()
 	var r struct{ Data string }
 	b.call("Page.captureScreenshot", map[string]any{"format": "png"}, &r)
-	data, err := base64.StdEncoding.DecodeString(r.Data)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	data := must.Get(base64.StdEncoding.DecodeString(r.Data))
 	if dir := os.Getenv("QDNB_SCREENSHOTS"); dir != "" {
-		if err := os.WriteFile(filepath.Join(dir, name+".png"), data, 0o666); err != nil {
-			b.t.Fatal(err)
-		}
+		must.Do(os.WriteFile(filepath.Join(dir, name+".png"), data, 0o666))
 	}
 	return data
 }
 
 // fetched returns the requested addresses other than the page's own file.
 func (b *browser) fetched() (list []string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	for _, url := range b.requests {
-		if !strings.HasPrefix(url, "file://") && !strings.HasPrefix(url,
-			"data:") && url != "about:blank" {
+		own := func(start string) bool { return strings.HasPrefix(url, start) }
+		if !slices.ContainsFunc([]string{"file://", "data:", "about:blank"}, own) {
 			list = append(list, url)
 		}
 	}
@@ -343,7 +288,6 @@ func (b *browser) fetched() (list []string) {
 
 // said returns the errors and warnings of the page.
 func (b *browser) said() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return append([]string{}, b.console...)
+	b.eval("0", nil) // reads the events so far
+	return b.console
 }
