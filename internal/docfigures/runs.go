@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -142,4 +143,13 @@ func trainKilled(ctx context.Context, folder string, took time.Duration,
 		}
 		kills = append(kills, float64(run.Status.Generation))
 	}
+}
+
+// adaptation draws figure 4 of the paper from the shipped runs.
+func adaptation(context.Context, string) (figures.Grid, error) {
+	data, err := paper.Open("notebooks/results")
+	if err != nil {
+		return figures.Grid{}, err
+	}
+	return paper.Adaptation(data)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"sync"
 
 	"example.com/qdnb/envs/catalog"
-	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/results"
@@ -95,15 +93,10 @@ func publishedMedian(method, env string, metric results.Metric) (PublishedScore,
 	return PublishedOf(10, method, env, metric)
 }
 
-// hyperparameters returns the table function of one of the tables 4 to 7.
-func hyperparameters(number int) func(*Data) (*tables.Table, error) {
-	return func(d *Data) (*tables.Table, error) {
-		table, err := HyperparameterTable(number)
-		if err == nil && number == 4 {
-			table.Notes = append(table.Notes, scalingNotes(d)...)
-		}
-		return table, err
-	}
+// hyperparameters returns one of the tables 4 to 7.
+func hyperparameters(number int) Item {
+	return listed(number, hyperparameterTables[number].caption,
+		func(*Data) (*tables.Table, error) { return HyperparameterTable(number) })
 }
 
 // components are the components of table 2 and the methods that have them.
@@ -234,32 +227,6 @@ func HyperparameterTable(number int) (*tables.Table, error) {
 		table.Rows = append(table.Rows, tables.Row(h.Name, h.text(), h.Setting, source))
 	}
 	return table, nil
-}
-
-// scalingNotes states the reward scaling of the training runs on walker-uni, where the paper and
-// its code disagree.
-func scalingNotes(d *Data) (notes []string) {
-	methods := map[float64][]string{}
-	for _, line := range d.Lines {
-		var s struct {
-			Scaling *float64 `json:"reward_scaling"`
-			Envs    int      `json:"env_batch_size"` // set by reinforcement-learning methods only
-		}
-		if line.Run.Env != "walker-uni" || json.Unmarshal(line.Run.Hyperparameters,
-			&s) != nil || s.Scaling == nil || s.Envs == 0 {
-			continue
-		}
-		methods[*s.Scaling] = lists.With(methods[*s.Scaling], figures.MethodName(line.Run.Algorithm))
-	}
-	for _, scaling := range slices.Sorted(maps.Keys(methods)) {
-		origin := map[float64]string{1: "the paper's", 10: "its code's"}[scaling]
-		if origin == "" {
-			origin = "neither the paper's nor its code's"
-		}
-		notes = append(notes, fmt.Sprintf("κ of these runs on walker-uni is %g, %s: %s.", scaling, origin,
-			strings.Join(methods[scaling], ", ")))
-	}
-	return notes
 }
 
 func (h Hyperparameter) text() string {

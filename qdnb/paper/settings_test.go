@@ -2,7 +2,6 @@ package paper
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -12,8 +11,6 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/results"
-	"example.com/qdnb/qdnb/paper/sweep"
-	"example.com/qdnb/qdnb/runs"
 )
 
 func TestSettingsNeedNoRuns(t *testing.T) {
@@ -45,28 +42,6 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 		if number := strings.TrimPrefix(id, "table-"); !strings.Contains(table.Caption, "the paper's table "+number) {
 			t.Errorf("%s has the caption %q", id, table.Caption)
 		}
-	}
-}
-
-// Table 4 notes the runs' reward scaling where the paper and its code disagree.
-func TestTableOfHyperparametersSaysWhichScalingRunsHave(t *testing.T) {
-	item := must.Get(Find("table-4"))
-	line := func(algorithm, env, settings string) sweep.Line {
-		return sweep.Line{Run: runs.Config{Algorithm: algorithm, Env: env,
-			Hyperparameters: json.RawMessage(settings)}}
-	}
-	for scaling, want := range map[string]string{
-		"10": "κ of these runs on walker-uni is 10, its code's: DADS+REWARD.",
-		"1":  "κ of these runs on walker-uni is 1, the paper's: DADS+REWARD.",
-	} {
-		data := &Data{Lines: []sweep.Line{
-			line("dads-reward", "walker-uni", `{"reward_scaling":`+scaling+`,"env_batch_size":200}`),
-			line("dads-reward", "ant-uni", `{"reward_scaling":7,"env_batch_size":200}`),
-			line("pga-map-elites", "walker-uni", `{"reward_scaling":7}`),
-			line("map-elites", "walker-uni", `{}`),
-		}}
-		table := must.Get(item.Table(data))
-		errtest.Equal(t, "the note", table.Notes[len(table.Notes)-1], want)
 	}
 }
 

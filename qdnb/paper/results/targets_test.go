@@ -4,10 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb/algorithms/records"
+	"example.com/qdnb/qdnb/runs"
 )
 
 func TestReadSMERLTargets(t *testing.T) {
@@ -32,4 +36,31 @@ func TestReadSMERLTargets(t *testing.T) {
 		errtest.Want(t, errtest.Of(ReadSMERLTargets(path)), want)
 	}
 	errtest.Want(t, errtest.Of(ReadSMERLTargets(filepath.Join(dir, "none"))), "smerl-targets")
+}
+
+// The shipped table names what exists, with steps that a run can take. A run with such a budget took the measured
+// time on the measured machine, wherever it was trained, and any other run what it took.
+func TestMeasured(t *testing.T) {
+	steps, machine := measured()
+	for pair, n := range steps {
+		if _, ok := records.Find(pair[0]); !ok || !slices.Contains(catalog.Names(), pair[1]) || n < 10_000 {
+			t.Errorf("%v: %d steps", pair, n)
+		}
+	}
+	r := Trained{Algorithm: "map-elites", Env: "pointmaze", Processor: 500, Machine: "another", Units: []int{64, 64}}
+	other, larger := r, r
+	larger.Units = []int{256, 256}
+	if larger.measure(runs.Budget{EnvSteps: MediumSteps(r.Algorithm, r.Env)}); larger.Processor != 500 {
+		t.Errorf("larger networks: %.0f s", larger.Processor)
+	}
+	r.measure(runs.Budget{EnvSteps: MediumSteps(r.Algorithm, r.Env)})
+	if r.Processor != 360 || r.CPUSeconds != 360 || r.Machine != machine || machine == "" {
+		t.Errorf("%.0f s on %q", r.Processor, r.Machine)
+	}
+	for _, budget := range []runs.Budget{{}, {EnvSteps: 1000}, {CPU: MediumTime}} {
+		kept := other
+		if kept.measure(budget); kept.Processor != 500 || kept.Machine != "another" {
+			t.Errorf("%v: %.0f s on %q", budget, kept.Processor, kept.Machine)
+		}
+	}
 }

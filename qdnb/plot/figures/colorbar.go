@@ -129,7 +129,7 @@ func (b *drawnBar) thickness() vg.Length {
 	ticks := style.Height("0")
 	if !b.below {
 		ticks = barPad
-		for _, t := range (linearTicks{6}).Ticks(b.low, b.high) {
+		for _, t := range linearTicks(b.low, b.high, 6) {
 			ticks = max(ticks, barPad+style.Width(t.Label))
 		}
 	}
@@ -187,14 +187,14 @@ func (b *drawnBar) draw(c draw.Canvas, edge vg.Length, span [2]vg.Length) {
 }
 
 func (b *drawnBar) ticksRight(_ draw.TextStyle, span [2]vg.Length) []plot.Tick {
-	return linearTicks{barIntervals(span, 26)}.Ticks(b.low, b.high)
+	return linearTicks(b.low, b.high, barIntervals(span, 26))
 }
 
 // ticksBelow returns as many ticks as there is room for their labels. If not even two round values
 // fit, it returns ticks at the ends of the bar.
 func (b *drawnBar) ticksBelow(style draw.TextStyle, span [2]vg.Length) []plot.Tick {
 	for n := barIntervals(span, 34); n > 0; n-- {
-		ticks := linearTicks{n}.Ticks(b.low, b.high)
+		ticks := linearTicks(b.low, b.high, n)
 		apart := true
 		for i := range max(0, len(ticks)-1) {
 			_, right := b.extent(ticks[i], style, span)

@@ -71,13 +71,14 @@ func newPanel(a Axes, values [2][][]float64, margins [2]float64) (*Panel, error)
 		axis.Tick.LineStyle = draw.LineStyle{Color: axisColor, Width: axisWidth}
 		axis.Tick.Length = tickLen
 		axis.Min, axis.Max = axisRange([][2]float64{a.XLimits, a.YLimits}[d], log, margins[d], values[d])
-		axis.Tick.Marker, axis.Scale = linearTicks{intervals: 4}, linearScale{}
+		axis.Scale = linearScale{}
 		if log {
-			axis.Tick.Marker, axis.Scale = logTicks{4}, plot.LogScale{}
+			axis.Scale = plot.LogScale{}
 		}
+		axis.Tick.Marker = axisTicks{axis.Scale, 4}
 	}
 	if symlog > 0 {
-		p.Y.Tick.Marker, p.Y.Scale = symlogTicks{symlog, 4}, symlog
+		p.Y.Tick.Marker, p.Y.Scale = axisTicks{symlog, 4}, symlog
 		if a.YLimits == [2]float64{} {
 			low, high := axisRange(a.YLimits, false, 0, values[1])
 			p.Y.Min, p.Y.Max = symlog.widened(low, high, margins[1])

@@ -62,13 +62,8 @@ func strokeRect(c draw.Canvas, r vg.Rectangle) {
 func setTicks(p *plot.Plot, size vg.Point) {
 	count := func(n float64) int { return int(min(max(math.Floor(n), 2), 6)) }
 	set := func(axis *plot.Axis, intervals int) {
-		switch axis.Tick.Marker.(type) {
-		case linearTicks:
-			axis.Tick.Marker = linearTicks{intervals}
-		case logTicks:
-			axis.Tick.Marker = logTicks{intervals}
-		case symlogTicks:
-			axis.Tick.Marker = symlogTicks{axis.Scale.(symlogScale), intervals}
+		if own, ok := axis.Tick.Marker.(axisTicks); ok {
+			axis.Tick.Marker = axisTicks{own.scale, intervals}
 		}
 	}
 	set(&p.X, count(float64(size.X/28)))

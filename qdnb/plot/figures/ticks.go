@@ -12,17 +12,32 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
+// axisTicks are the ticks of an axis of a scale, about as many intervals apart.
+type axisTicks struct {
+	scale     plot.Normalizer
+	intervals int
+}
+
+// Ticks implements plot.Ticker.
+func (t axisTicks) Ticks(low, high float64) []plot.Tick {
+	switch scale := t.scale.(type) {
+	case plot.LogScale:
+		return logTicks(low, high, t.intervals)
+	case symlogScale:
+		return symlogTicks(scale, low, high, t.intervals)
+	}
+	return linearTicks(low, high, t.intervals)
+}
+
 // linearTicks puts labelled ticks at multiples of 1, 2, 2.5 or 5 times a power of ten. It uses at
 // most the given number of intervals, or the next larger number that gives two ticks, without which
 // a reader cannot tell the scale.
-type linearTicks struct{ intervals int }
-
-func (t linearTicks) Ticks(low, high float64) []plot.Tick {
+func linearTicks(low, high float64, intervals int) []plot.Tick {
 	if !(high > low) || !finite(low) || !finite(high) {
 		return nil
 	}
 	var step, first, last float64
-	for n := max(t.intervals, 1); n < t.intervals+16; n++ {
+	for n := max(intervals, 1); n < intervals+16; n++ {
 		step = niceStep(high/float64(n) - low/float64(n)) // the range itself may overflow
 		// The tolerance keeps ticks that rounding pushes just outside.
 		first, last = math.Ceil(low/step-1e-9), math.Floor(high/step+1e-9)
@@ -46,7 +61,7 @@ func (t linearTicks) Ticks(low, high float64) []plot.Tick {
 // Ticks returns labelled ticks at round values for up to the given number of intervals, or one tick
 // at low if there is no range to divide.
 func Ticks(low, high float64, intervals int) []plot.Tick {
-	if ticks := (linearTicks{intervals}).Ticks(low, high); ticks != nil {
+	if ticks := linearTicks(low, high, intervals); ticks != nil {
 		return ticks
 	}
 	size := math.Abs(low)
@@ -100,15 +115,13 @@ func formatTick(v, step, largest float64) string {
 // logTicks labels the powers of ten, thinned to about the given number of intervals. If less than
 // two decades are shown, it also labels 2 and 5 times the powers. The other multiples are minor
 // ticks, except on axes of many decades. An axis with fewer than two of these labels has linear ticks.
-type logTicks struct{ intervals int }
-
-func (t logTicks) Ticks(low, high float64) []plot.Tick {
+func logTicks(low, high float64, intervals int) []plot.Tick {
 	if !(low > 0) || !(high > low) || math.IsInf(high, 0) {
 		return nil
 	}
 	firstDecade, lastDecade := math.Floor(math.Log10(low)), math.Ceil(math.Log10(high))
 	decades := math.Log10(high) - math.Log10(low)
-	every := max(1, int(math.Ceil(decades/float64(max(t.intervals, 1)))))
+	every := max(1, int(math.Ceil(decades/float64(max(intervals, 1)))))
 	var ticks []plot.Tick
 	labelled := 0
 	for d := firstDecade; d <= lastDecade; d++ {
@@ -127,7 +140,7 @@ func (t logTicks) Ticks(low, high float64) []plot.Tick {
 			}
 		}
 	}
-	if linear := linearTicks(t).Ticks(low, high); labelled < 2 && linear != nil {
+	if linear := linearTicks(low, high, intervals); labelled < 2 && linear != nil {
 		return linear
 	}
 	return ticks
@@ -165,18 +178,13 @@ func (s symlogScale) widened(low, high, margin float64) (float64, float64) {
 }
 
 // symlogTicks labels 0 and powers of ten on both sides, thinned to about the given number of intervals.
-type symlogTicks struct {
-	scale     symlogScale
-	intervals int
-}
-
-func (t symlogTicks) Ticks(low, high float64) (ticks []plot.Tick) {
-	first, last := math.Ceil(math.Log10(float64(t.scale))), math.Floor(math.Log10(max(math.Abs(low), math.Abs(high))))
+func symlogTicks(scale symlogScale, low, high float64, intervals int) (ticks []plot.Tick) {
+	first, last := math.Ceil(math.Log10(float64(scale))), math.Floor(math.Log10(max(math.Abs(low), math.Abs(high))))
 	sides := 1.0
 	if low < 0 && high > 0 {
 		sides = 2
 	}
-	every := max(1, math.Ceil(sides*(last-first+1)/float64(max(t.intervals, 1))))
+	every := max(1, math.Ceil(sides*(last-first+1)/float64(max(intervals, 1))))
 	values := []float64{0}
 	for decade := last; decade >= first; decade -= every {
 		values = append(values, math.Pow(10, decade), -math.Pow(10, decade))
@@ -188,7 +196,7 @@ func (t symlogTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 		}
 	}
 	if len(ticks) < 2 {
-		return linearTicks{t.intervals}.Ticks(low, high)
+		return linearTicks(low, high, intervals)
 	}
 	return ticks
 }

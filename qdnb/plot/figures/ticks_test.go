@@ -24,42 +24,43 @@ func labels(ticks []plot.Tick) []string {
 }
 
 func TestTickLabels(t *testing.T) {
+	linear, log := axisTicks{linearScale{}, 4}, axisTicks{plot.LogScale{}, 4}
 	for _, c := range []struct {
-		ticker    plot.Ticker
+		ticker    axisTicks
 		low, high float64
 		want      []string
 	}{
-		{linearTicks{4}, -1, 1, []string{"−1.0", "−0.5", "0", "0.5", "1.0"}},
-		{linearTicks{2}, -8, 8, []string{"−5", "0", "5"}}, // a single 0 would not tell the scale
-		{linearTicks{4}, -512, -20, []string{"−400", "−200"}},
-		{linearTicks{4}, 0, 4.2e5, []string{"0", "200k", "400k"}},
-		{linearTicks{4}, 0, 1.5e8, []string{"0", "50M", "100M", "150M"}},
-		{linearTicks{4}, 0, 9000, []string{"0", "2500", "5000", "7500"}},
-		{linearTicks{4}, 1e6, 1.01e6, []string{"1.0000M", "1.0025M", "1.0050M", "1.0075M", "1.0100M"}},
-		{linearTicks{4}, 0, 0.03, []string{"0", "0.01", "0.02", "0.03"}},
-		{linearTicks{4}, 0, 2e-5, []string{"0", "5e−06", "1e−05", "1.5e−05", "2e−05"}},
-		{linearTicks{4}, 1, 1, nil},
-		{linearTicks{4}, -math.MaxFloat64, math.MaxFloat64, []string{"−1e+308", "0", "1e+308"}},
-		{linearTicks{4}, 0, math.Inf(1), nil},
-		{linearTicks{4}, 1e17, 1e17 + 16, nil},
-		{linearTicks{6}, 3.3333333333333335e299, 3.3333333333333343e299, nil},
-		{logTicks{4}, 1, 1e4, []string{"1", "10", "100", "1000", "10k"}},
-		{logTicks{3}, 1, 1e9, []string{"1", "1000", "1M", "1G"}},
-		{logTicks{4}, 3, 60, []string{"5", "10", "20", "50"}},
-		{logTicks{4}, 0.01, 1, []string{"0.01", "0.1", "1"}},
-		{logTicks{4}, 2.1, 2.9, []string{"2.2", "2.4", "2.6", "2.8"}},
-		{logTicks{4}, 0.012, 0.013, []string{"0.01200", "0.01225", "0.01250", "0.01275", "0.01300"}},
-		{logTicks{4}, 3e-6, 4e-6, []string{"3e−06", "3.25e−06", "3.5e−06", "3.75e−06", "4e−06"}},
-		{logTicks{4}, 3e-320, 3e-320 + 2e-323, nil},
-		{linearTicks{4}, 5e-4, 5.0004e-4, []string{"0.0005", "0.00050001", "0.00050002", "0.00050003", "0.00050004"}},
-		{logTicks{4}, -1, 10, nil},
-		{logTicks{4}, 1e-315, 3e15, []string{"1e−243", "1e−162", "1e−81", "1"}},
-		{logTicks{4}, 1e-220, 1e220, []string{"1e−220", "1e−110", "1", "1e+110", "1e+220"}},
-		{logTicks{4}, math.SmallestNonzeroFloat64, math.MaxFloat64,
+		{linear, -1, 1, []string{"−1.0", "−0.5", "0", "0.5", "1.0"}},
+		{axisTicks{linearScale{}, 2}, -8, 8, []string{"−5", "0", "5"}}, // a single 0 would not tell the scale
+		{linear, -512, -20, []string{"−400", "−200"}},
+		{linear, 0, 4.2e5, []string{"0", "200k", "400k"}},
+		{linear, 0, 1.5e8, []string{"0", "50M", "100M", "150M"}},
+		{linear, 0, 9000, []string{"0", "2500", "5000", "7500"}},
+		{linear, 1e6, 1.01e6, []string{"1.0000M", "1.0025M", "1.0050M", "1.0075M", "1.0100M"}},
+		{linear, 0, 0.03, []string{"0", "0.01", "0.02", "0.03"}},
+		{linear, 0, 2e-5, []string{"0", "5e−06", "1e−05", "1.5e−05", "2e−05"}},
+		{linear, 1, 1, nil},
+		{linear, -math.MaxFloat64, math.MaxFloat64, []string{"−1e+308", "0", "1e+308"}},
+		{linear, 0, math.Inf(1), nil},
+		{linear, 1e17, 1e17 + 16, nil},
+		{axisTicks{linearScale{}, 6}, 3.3333333333333335e299, 3.3333333333333343e299, nil},
+		{log, 1, 1e4, []string{"1", "10", "100", "1000", "10k"}},
+		{axisTicks{plot.LogScale{}, 3}, 1, 1e9, []string{"1", "1000", "1M", "1G"}},
+		{log, 3, 60, []string{"5", "10", "20", "50"}},
+		{log, 0.01, 1, []string{"0.01", "0.1", "1"}},
+		{log, 2.1, 2.9, []string{"2.2", "2.4", "2.6", "2.8"}},
+		{log, 0.012, 0.013, []string{"0.01200", "0.01225", "0.01250", "0.01275", "0.01300"}},
+		{log, 3e-6, 4e-6, []string{"3e−06", "3.25e−06", "3.5e−06", "3.75e−06", "4e−06"}},
+		{log, 3e-320, 3e-320 + 2e-323, nil},
+		{linear, 5e-4, 5.0004e-4, []string{"0.0005", "0.00050001", "0.00050002", "0.00050003", "0.00050004"}},
+		{log, -1, 10, nil},
+		{log, 1e-315, 3e15, []string{"1e−243", "1e−162", "1e−81", "1"}},
+		{log, 1e-220, 1e220, []string{"1e−220", "1e−110", "1", "1e+110", "1e+220"}},
+		{log, math.SmallestNonzeroFloat64, math.MaxFloat64,
 			[]string{"1e−155", "1", "1e+155"}},
-		{symlogTicks{20, 4}, -15000, -20, []string{"−10k", "−1000", "−100"}},
-		{symlogTicks{1, 4}, -1000, 1000, []string{"−1000", "−10", "0", "10", "1000"}},
-		{symlogTicks{5, 4}, -6, 3, []string{"−5.0", "−2.5", "0", "2.5"}}, // no power of ten
+		{axisTicks{symlogScale(20), 4}, -15000, -20, []string{"−10k", "−1000", "−100"}},
+		{axisTicks{symlogScale(1), 4}, -1000, 1000, []string{"−1000", "−10", "0", "10", "1000"}},
+		{axisTicks{symlogScale(5), 4}, -6, 3, []string{"−5.0", "−2.5", "0", "2.5"}}, // no power of ten
 	} {
 		got := c.ticker.Ticks(c.low, c.high)
 		errtest.Equal(t, fmt.Sprintf("%#v from %g to %g", c.ticker, c.low, c.high), labels(got), c.want)
