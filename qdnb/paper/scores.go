@@ -131,14 +131,17 @@ func scoreTable(d *Data, experiment, caption string,
 	return table, nil
 }
 
-// byMetric stacks a table for each of the metrics.
+// byMetric stacks a table for each of the metrics, which the first column names.
 func byMetric(table func(results.Metric) *tables.Table) *tables.Table {
-	var names []string
-	var parts []*tables.Table
+	stacked := &tables.Table{Grouped: true}
 	for _, m := range scoreMetrics {
-		names, parts = append(names, m.name), append(parts, table(m.of))
+		part := table(m.of)
+		stacked.Header = append([]string{"metric"}, part.Header...)
+		for _, row := range part.Rows {
+			stacked.Rows = append(stacked.Rows, append(tables.Row(m.name), row...))
+		}
 	}
-	return tables.Stack("metric", names, parts...)
+	return stacked
 }
 
 // trained returns the methods and environments with complete runs in an experiment.

@@ -202,23 +202,6 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-func TestStack(t *testing.T) {
-	part := func(text string) *tables.Table {
-		return &tables.Table{Header: []string{"method", "env"},
-			Rows: [][]tables.Entry{tables.Row("a", text), {{Text: "b"}, {Text: "9", Bold: true}}}}
-	}
-	stacked := tables.Stack("metric", []string{"one", "two"}, part("1"), part("2"))
-	got, want := stacked.CSV(), "metric,method,env\none,a,1\none,b,9\ntwo,a,2\ntwo,b,9\n"
-	if got != want || !stacked.Rows[3][2].Bold {
-		t.Errorf("%s, want %s", got, want)
-	}
-	if got, want := stacked.Markdown(),
-		"| metric | method | env |\n|---|---|---:|\n| one | a | 1 |\n|  | b | **9** |\n| two | a | 2 "+
-			"|\n|  | b | **9** |\n"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}
-
 func TestSave(t *testing.T) {
 	dir := t.TempDir()
 	for ending, want := range map[string]string{

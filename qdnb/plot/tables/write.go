@@ -6,7 +6,6 @@ import (
 	"html"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -290,19 +289,6 @@ func (t *Table) Text() string {
 		out.WriteString(shown(note) + "\n")
 	}
 	return out.String()
-}
-
-// Stack joins tables with one header vertically. Each becomes a group, named in a new first column.
-// Captions and notes of the parts are left out.
-func Stack(header string, names []string, parts ...*Table) *Table {
-	stacked := &Table{Grouped: true}
-	for i, part := range parts {
-		stacked.Header = append([]string{header}, part.Header...)
-		for _, row := range part.Rows {
-			stacked.Rows = append(stacked.Rows, slices.Insert(slices.Clone(row), 0, Entry{Text: names[i]}))
-		}
-	}
-	return stacked
 }
 
 // writers are the formats of files by their extension.
