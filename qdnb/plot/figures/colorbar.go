@@ -145,12 +145,12 @@ func (b *drawnBar) draw(c draw.Canvas, edge vg.Length, span [2]vg.Length) {
 		}
 		return vg.Point{X: edge + distance, Y: along}
 	}
-	style, label, ticks := textStyle(tickSize), textStyle(labelSize), b.ticksBelow
+	style, label := textStyle(tickSize), textStyle(labelSize)
 	label.YAlign, style.YAlign = draw.YTop, draw.YTop
 	if !b.below {
 		half := min(span[1]-span[0], maxBar) / 2
 		span = [2]vg.Length{middle(span) - half, middle(span) + half}
-		label.Rotation, style.XAlign, style.YAlign, ticks = math.Pi/2, draw.XLeft, draw.YCenter, b.ticksRight
+		label.Rotation, style.XAlign, style.YAlign = math.Pi/2, draw.XLeft, draw.YCenter
 	}
 	for end, sign := range []vg.Length{1, -1} { // room for the triangles
 		if b.beyond[end] {
@@ -169,8 +169,12 @@ func (b *drawnBar) draw(c draw.Canvas, edge vg.Length, span [2]vg.Length) {
 			c.StrokeLines(line, append(triangle, triangle[0]))
 		}
 	}
+	ticks := linearTicks(b.low, b.high, barIntervals(span, 26))
+	if b.below {
+		ticks = b.ticksBelow(style, span)
+	}
 	widest := vg.Length(0) // of the numbers, across
-	for _, t := range ticks(style, span) {
+	for _, t := range ticks {
 		at := b.position(t.Value, span)
 		from, to := place(at, outer), place(at, outer+tickLen)
 		c.StrokeLine2(line, from.X, from.Y, to.X, to.Y)
@@ -184,10 +188,6 @@ func (b *drawnBar) draw(c draw.Canvas, edge vg.Length, span [2]vg.Length) {
 		c.FillText(style, to, t.Label)
 	}
 	c.FillText(label, place(middle(span), outer+tickLen+widest+barPad), b.label)
-}
-
-func (b *drawnBar) ticksRight(_ draw.TextStyle, span [2]vg.Length) []plot.Tick {
-	return linearTicks(b.low, b.high, barIntervals(span, 26))
 }
 
 // ticksBelow returns as many ticks as there is room for their labels. If not even two round values
