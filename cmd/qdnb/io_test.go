@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -25,22 +23,14 @@ func answer(t *testing.T, into any, args ...string) {
 	must.Do(json.Unmarshal([]byte(lines[len(lines)-1]), into))
 }
 
-// mazePolicy writes a policy with five skills for pointmaze, with one hidden layer of 3 units, and
-// returns its path and parameters.
-func mazePolicy(t *testing.T) (string, []float32) {
-	t.Helper()
-	row := make([]float32, (2+5+1)*3+(3+1)*4)
+func TestImportEvalOfSkills(t *testing.T) {
+	root := t.TempDir()
+	row := make([]float32, (2+5+1)*3+(3+1)*4) // of five skills, with a hidden layer of 3 units
 	for i := range row {
 		row[i] = float32(math.Sin(float64(3 * i)))
 	}
 	path := filepath.Join(t.TempDir(), "policy.npy")
 	must.Do(npz.WriteNPY(path, npz.Of(row)))
-	return path, row
-}
-
-func TestImportEvalExportOfSkills(t *testing.T) {
-	root := t.TempDir()
-	path, row := mazePolicy(t)
 	args := []string{"import", "--json", "--runs", root, "--policy", path, "--algorithm", "dads",
 		"--env", "pointmaze", "--set", "hidden=[3]", "--set", "episode_length=40"}
 	var made, again importResult
@@ -88,25 +78,6 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 		"episodes       3 of 40 steps\n", "backend        go\n",
 		fmt.Sprintf("skill 4        fitness %.6g, std %.4g, median %.6g; descriptor [",
 			*all.Results[4].FitnessMean, *all.Results[4].FitnessStd, *all.Results[4].FitnessMedian))
-
-	// Exporting skill 4 folds the skill's row of the kernel into the bias, and keeps the first two
-	// columns of the last layer.
-	out := filepath.Join(root, "skill.npz")
-	succeed(t, "export", "--runs", root, "--run", "dads", "--skill", "4", "--out", out)
-	arrays := must.Get(npz.Read(out))
-	for name, want := range map[string][]float32{
-		"layer_0.bias":   {row[0] + row[3+6*3], row[1] + row[3+6*3+1], row[2] + row[3+6*3+2]},
-		"layer_0.kernel": row[3:9],
-		"layer_1.bias":   row[24:26],
-		"layer_1.kernel": {row[28], row[29], row[32], row[33], row[36], row[37]},
-	} {
-		if got := arrays[name].Data; !slices.Equal(got.([]float32), want) {
-			t.Errorf("%s is %v, want %v", name, got, want)
-		}
-	}
-	if sizes := arrays["sizes"].Data; !slices.Equal(sizes.([]int64), []int64{2, 3, 2}) {
-		t.Errorf("sizes are %v", sizes)
-	}
 }
 
 func TestImportEvalExportOfARepertoire(t *testing.T) {
@@ -150,47 +121,5 @@ func TestImportOfWhatTheEnvironmentDoesNotProvideFor(t *testing.T) {
 		_, stderr := succeed(t, "import", "--runs", t.TempDir(), "--repertoire", file, "--algorithm", "map-elites",
 			"--env", "pointmaze", "--set", "hidden=[4]", "--set", "episode_length="+length)
 		errtest.Equal(t, fmt.Sprintf("%s steps", length), stderr, want)
-	}
-}
-
-func TestMistakesOfImportEvalExport(t *testing.T) {
-	root := t.TempDir()
-	path, _ := mazePolicy(t)
-	succeed(t, "import", "--runs", root, "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--set",
-		"hidden=[3]")
-	adaptation := emptyRun(t, root, records.Adaptation, "ant-uni")
-	before, _ := os.ReadDir(root)
-	eval := func(more ...string) []string {
-		return append([]string{"eval", "--runs", root, "--run", "dads", "--episodes", "1"}, more...)
-	}
-	refuses(t, []mistake{
-		{[]string{"import", "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--runs",
-			root}, 1, "set hidden and skills"},
-		{[]string{"import", "--policy", path, "--env", "pointmaze"}, exitUsage, "--algorithm"},
-		{eval("--skill", "5"), 1, "there is no skill 5"},
-		{eval("--cell", "0"), 1, "give a skill"},
-		{eval("--env", "ant-umi"), 1, `did you mean "ant-uni"?`},
-		{eval("--env", "ant-uni"), 1, "ant-uni has 87 observations and 8 actions"},
-		{eval("--gravity", "0.5"), 1, "neither gravity nor actuators"},
-		{eval("--target", "1,2"), 1, "nor a target"},
-		{eval("--target", "1"), exitUsage,
-			"want two coordinates, as in 10,30, not \"1\" (see `qdnb eval --help`)"},
-		{eval("--episodes", "0"), 1, "episodes"},
-		{eval("--figure", filepath.Join(root, "a.png")), 1, "--figure draws corrected repertoires"},
-		{eval("--corrected", "--figure", filepath.Join(root, "a.txt")), 1, "known: html, pdf, png, svg"},
-		{[]string{"eval", "--runs", root, "dads", "--run", "other"}, exitUsage, "one run"},
-		{[]string{"eval", "--runs", root, "--run", "nothing", "--episodes", "1"}, 1, "nothing"},
-		{[]string{"eval", "--runs", root, "--run", adaptation, "--episodes", "1"}, 1,
-			"no policies of its own: name the run whose skills it uses, aurora"},
-		{[]string{"export", "--runs", root, "--run", adaptation, "--out", filepath.Join(root, "a.npz")}, 1,
-			"no policies of its own"},
-		{[]string{"export", "--runs", root, "--run", "dads", "--out", path}, 1, ".npz"},
-		{[]string{"export", "--runs", root, "--run", "dads", "--out", filepath.Join(path, "a.npz")}, 1,
-			"policy.npy"},
-		{[]string{"export", "--runs", root, "--run", "dads", "--repertoire", "--out",
-			filepath.Join(root, "a.npz")}, 1, "no repertoire"},
-	}...)
-	if after, _ := os.ReadDir(root); len(after) != len(before) {
-		t.Errorf("mistakes left %v", after)
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/xla/backend"
 )
 
@@ -94,36 +94,23 @@ var small = []string{"--algorithm", "map-elites", "--env", "pointmaze", "--set",
 
 func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
 	root := t.TempDir()
-	for _, generations := range []string{"2", "4", "3"} { // the last is already done
+	for _, c := range []struct {
+		generations, backend string
+		want                 float64
+	}{{"2", "go", 2}, {"4", "go", 4}, {"3", "gpu", 4}} { // the last is already done, and needs no backend
 		var result map[string]any
-		answer(t, &result, append([]string{"train", "--json", "--runs", root, "--generations", generations},
-			small...)...)
-		want := map[string]any{"algorithm": "map-elites", "env": "pointmaze", "seed": 0.0, "finished": true}
-		switch generations {
-		case "2":
-			want["generations"], want["evaluations"], want["env_steps"] = 2.0, 48.0, 960.0
-		default:
-			want["generations"], want["evaluations"], want["env_steps"] = 4.0, 80.0, 1600.0
+		answer(t, &result, append([]string{"train", "--json", "--runs", root, "--generations", c.generations, "--backend",
+			c.backend}, small...)...)
+		for key, value := range map[string]any{"algorithm": "map-elites", "env": "pointmaze", "seed": 0.0, "finished": true,
+			"generations": c.want, "evaluations": 16 * (c.want + 1), "env_steps": 320 * (c.want + 1)} {
+			errtest.Equal(t, "--generations "+c.generations+": "+key, result[key], value)
 		}
-		for key, value := range want {
-			errtest.Equal(t, "--generations "+generations+": "+key, result[key], value)
-		}
-		for _, key := range []string{"run", "seconds", "compile_seconds", "max_fitness", "coverage",
-			"qd_score", "backend"} {
+		for _, key := range []string{"run", "seconds", "compile_seconds", "max_fitness", "coverage", "qd_score", "backend"} {
 			if _, ok := result[key]; !ok {
 				t.Errorf("no %q in %v", key, result)
 			}
 		}
-		arrays := must.Get(npz.Read(filepath.Join(result["run"].(string), "repertoire.npz")))
-		filled := arrays["genotype_cells"].Len()
-		for name, shape := range map[string][]int{"genotypes": {filled, 114}, "fitnesses": {32},
-			"descriptors": {32, 2}, "centroids": {32, 2}} {
-			if got := arrays[name].Shape; filled == 0 || !slices.Equal(got, shape) {
-				t.Errorf("%s has shape %v, not %v", name, got, shape)
-			}
-		}
 	}
-
 }
 
 // train and show print the newest corrected metrics, and the steps of evaluations that only measure.
@@ -145,75 +132,116 @@ func TestCorrectedAndEvaluationStepsArePrinted(t *testing.T) {
 	if result.EvaluationSteps != 1280 || result.Corrected.Average != "median of 2 episodes" {
 		t.Errorf("%+v", result)
 	}
-	refuses(t, mistake{append(args, "--corrected", "3"), 1, "qdnb eval " + result.Run + " --corrected"},
-		mistake{append(args, "--corrected", "1000000000"), 1, "--corrected (Spec.Corrected) must be between 0 and"})
+	refuses(t, mistake{append(args, "--corrected", "3"), 1, "qdnb eval " + result.Run + " --corrected"})
 }
 
-func TestMistakesAreOneLineAndAStatus(t *testing.T) {
+// A mistake gives one line and a status, and leaves nothing. The library's tests have the mistakes of specs.
+func TestMistakes(t *testing.T) {
 	root := t.TempDir()
 	file := filepath.Join(root, "file")
 	must.Do(os.WriteFile(file, nil, 0o666))
+	plan, _ := writePlan(t, 2, 1)
+	elsewhere := t.TempDir()
+	adaptation := filepath.Join(elsewhere, emptyRun(t, elsewhere, records.Adaptation, "ant-uni"))
 	train := func(more ...string) []string {
 		return append(append([]string{"train", "-q", "--runs", root}, small...), more...)
 	}
-	programs := func(out, kind, env string) []string {
-		return []string{"programs", "--out", out, "--kind", kind, "--algorithm", "map-elites", "--env", env}
+	in := func(command string, more ...string) []string { // of a run
+		return append([]string{command, "--runs", trained()}, more...)
 	}
-	unmade := filepath.Join(root, "programs")
+	sweep := func(more ...string) []string {
+		return append([]string{"sweep", "run", "-q", "--runs", root, "--plan", plan}, more...)
+	}
+	script := func(cluster string, more ...string) []string {
+		return append([]string{"sweep", "script", cluster, "--plan", plan}, more...)
+	}
+	programs := func(out, kind string) []string {
+		return []string{"programs", "--out", out, "--kind", kind, "--algorithm", "map-elites", "--env", "pointmaze"}
+	}
+	const gpux = `unknown backend "gpux"; did you mean "gpu"?`
+	page, gif := filepath.Join(root, "page.html"), filepath.Join(root, "skills.gif")
+	const elites, skilled = "map-elites-pointmaze-0", "diayn-reward-pointmaze-0"
 	refuses(t, []mistake{
-		{programs(unmade, "gpu", "pointmaze"), 1, "gpu"},
-		{programs(unmade, "cuda", "pointmase"), 1, `did you mean "pointmaze"`},
-		{programs(filepath.Join(file, "programs"), "cpu", "pointmaze"), 1, "choose another one"},
-		{[]string{"train", "--algorithm", "map-elite", "--env", "pointmaze"}, 1,
-			`did you mean "map-elites"`},
-		{[]string{"train", "--env", "pointmaze"}, exitUsage, "--algorithm"},
 		{[]string{"fly"}, exitUsage, "fly"},
+		{[]string{"help", "fly"}, exitUsage, "fly"},
+		{[]string{"help", "sweep", "fly"}, exitUsage, "fly"},
+		{programs(filepath.Join(root, "programs"), "gpu"), 1, "gpu"},
+		{programs(filepath.Join(file, "programs"), "cpu"), 1, "choose another one"},
+		{[]string{"doctor", "--backend", "gpux"}, exitUsage, gpux},
+
+		{[]string{"train", "--env", "pointmaze"}, exitUsage, "--algorithm"},
 		{train("--set", "bach=3"), 1, `did you mean "batch"`},
 		{train("--generations=-1"), 1, "generations"},
 		{train("--generations=0"), 1, "--generations must be 1 or more"},
 		{train("--time=0s"), 1, "--time must be more than 0"},
-		{train("--backend", "abacus"), exitUsage, "abacus"},
-		{train("--backend", "cudaa"), exitUsage, `did you mean "cuda"`},
-		{[]string{"show"}, exitUsage, "no run given"},
-		{[]string{"show", "a", "--run", "b"}, exitUsage, "one run"},
-		{[]string{"eval"}, exitUsage, "no run given"},
-		{[]string{"export", "--out", "a.npz"}, exitUsage, "no run given"},
-		{[]string{"eval", "nothing", "--runs", root}, 1, "nothing"},
-		{[]string{"help", "fly"}, exitUsage, "fly"},
-		{[]string{"help", "sweep", "fly"}, exitUsage, "fly"},
-		{train("--backend", filepath.Join(root, "none.so")), 1, "none.so"},
+		{train("--corrected", "1000000000"), 1, "--corrected (Spec.Corrected) must be between 0 and"},
+		{train("--seeds", "0..1", "--seed", "2"), exitUsage, "can't be used together"},
+		{train("--seeds", "2..0"), exitUsage, "0..7 or 0,3,5"},
 		{train("--runs", filepath.Join(file, "runs")), 1, "file"},
-		{[]string{"show", "nothing", "--runs", root}, 1, "nothing"},
+		{train("--backend", "gpux"), exitUsage, gpux},
+		{train("--task", "velocity"), exitUsage, "add --robot FILE"},
+		{[]string{"train", "--robot", "robot.txt"}, 1, "ends in .xml, .urdf or .json"},
+
+		{in("show"), exitUsage, "no run given"},
+		{in("show", "a", "--run", "b"), exitUsage, "one run"},
+		{in("show", "nothing"), 1, "nothing"},
+		{in("show", elites, "--backend", "gpux"), exitUsage, gpux},
+		{in("show", elites, "--html", page, "--films=-1"), 1, "--films -1: want a positive number"},
+		{in("show", elites, "--gif", page), 1, "want a file that ends in .gif"},
+		{in("show", elites, "--html", gif), 1, "want a file that ends in .html or .htm"},
+		{in("show", elites, "--gif", gif, "--html", page), 1, "mutually exclusive"},
+		{in("show", skilled, "--html", page, "--films", "2"), 1, "drop it"},
+		{in("show", elites, "--films", "2"), 1, "add --html"},
+		{in("show", elites, "--html", page, "--json"), 1, "--json"},
+		{in("show", elites, "--cell", "32"), 1, "has cells 0 to 31"},
+		{in("show", skilled, "--skill", "77"), 1, "there is no skill 77"},
+
+		{[]string{"eval"}, exitUsage, "no run given"},
+		{in("eval", elites, "--backend", "gpux"), exitUsage, gpux},
+		{in("eval", elites, "--run", "other"), exitUsage, "one run"},
+		{in("eval", elites, "--env", "ant-uni"), 1, "ant-uni has 87 observations and 8 actions"},
+		{in("eval", elites, "--target", "1,2"), 1, "nor a target"},
+		{in("eval", elites, "--target", "1"), exitUsage, "want two coordinates, as in 10,30, not \"1\" (see `qdnb eval --help`)"},
+		{in("eval", elites, "--by", "median"), 1, "--corrected"},
+		{in("eval", elites, "--figure", filepath.Join(root, "a.png")), 1, "--figure draws corrected repertoires"},
+		{in("eval", elites, "--corrected", "--figure", filepath.Join(root, "a.txt")), 1, "known: html, pdf, png, svg"},
+		{[]string{"eval", adaptation}, 1, "no policies of its own: name the run whose skills it uses, aurora"},
+
+		{[]string{"import", "--policy", file, "--env", "pointmaze"}, exitUsage, "--algorithm"},
+		{[]string{"import", "--policy", file, "--env", "pointmaze", "--algorithm", "dads"}, 1, "file"},
+		{[]string{"export", "--out", "a.npz"}, exitUsage, "no run given"},
+		{[]string{"export", "--run", adaptation, "--out", filepath.Join(root, "a.npz")}, 1, "no policies of its own"},
+		{in("export", elites, "--out", filepath.Join(file, "a.npz")), 1, "file"},
+
 		{[]string{"robot", filepath.Join(root, "none.xml")}, 1, "none.xml"},
 		{[]string{"robot", file}, 1, "want a robot that ends in"},
-	}...)
-	if left, _ := filepath.Glob(filepath.Join(root, "map-elites-*")); len(left) > 0 {
-		t.Errorf("runs that could not begin left %v", left)
-	}
-	if _, err := os.Stat(unmade); err == nil {
-		t.Error("programs that could not be built left a folder")
-	}
-}
+		{in("play", elites, "--out", "gait.avi"), 1, "ends in .gif or .mp4"},
 
-// Every command that computes rejects an unknown backend before anything else, even for a finished
-// run.
-func TestBackendsAreCheckedEverywhere(t *testing.T) {
-	root := trained()
-	train := []string{"train", "-q", "--runs", root, "--generations", "1", "--algorithm", "map-elites", "--env", "pointmaze",
-		"--set", "batch=16"}
-	for _, setting := range tinySettings { // those of the run
-		train = append(train, "--set", setting)
-	}
-	for _, args := range [][]string{
-		train, {"show", "map-elites", "--runs", root}, {"eval", "map-elites", "--runs", root},
-		{"sweep", "run", "--plan", "none.jsonl"},
-		{"doctor"},
-	} {
-		refuses(t, mistake{append(args, "--backend", "gpux"), exitUsage, `unknown backend "gpux"; did you mean "gpu"?`})
-	}
-	// gpu is an alias of cuda, and a finished run needs neither.
-	stdout, _ := succeed(t, append(train, "--backend", "gpu")...)
-	errtest.Contains(t, stdout, "state          complete")
+		{[]string{"sweep", "plan", "--experiment", "adaption"}, 1, `did you mean "adaptation"?`},
+		{[]string{"sweep", "plan", "--experiment", "prior", "--seeds", "0"}, 1, "--seeds must be 1 or more"},
+		{[]string{"sweep", "plan"}, exitUsage, "--experiment"},
+		{[]string{"sweep", "plan", "--experiment", ""}, 1, "--experiment names none: give one of adapt"},
+		{[]string{"sweep", "results", "--plan", plan, "--runs", filepath.Join(root, "none"), "--out",
+			filepath.Join(root, "results")}, 1, "give --runs the folder of its runs"},
+		{sweep("--backend", "gpux"), exitUsage, gpux},
+		{sweep("--corrected=-2"), 1, "--corrected must be between 0 and"},
+		{sweep("--plan", "no/plan"), 1, "plan no/plan does not exist"},
+		{sweep("--index", "2"), 1, "2 lines, 0 to 1"},
+		{sweep("--index=-1"), 1, "index -1 is out of range"},
+		{sweep("--index", "x"), 1, `--index is "x", not a non-negative integer`},
+		{sweep("--index", "auto"), 1, "not a task of a job array"},
+		{sweep("--index", "0", "--out", root), 1, "sweep results"},
+		{sweep("--jobs", "0"), 1, "--jobs must be"},
+		{sweep("--poll", "0s"), 1, "--poll must be"},
+		{script("lsf"), 1, "known: kubernetes, slurm"},
+		{script("slurm", "--name", "a b"), 1, "lower-case letters"},
+		{script("slurm", "--memory", "8"), 1, "as in 8G"},
+		{script("slurm", "--limit", "1m"), 1, "--limit must be"},
+		{script("kubernetes", "--runs", "/shared/runs"), 1, "is not in the volume"},
+		{script("kubernetes", "--runs", "../runs"), 1, "is not in the volume"},
+		{script("kubernetes", "--runs", "/database"), 1, "is not in the volume"},
+	}...)
+	errtest.Equal(t, "mistakes leave", filesIn(t, root), "file")
 }
 
 // By default, only hyperparameters that differ from the defaults are printed; -v prints all as

@@ -120,45 +120,8 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 	errtest.Contains(t, stdout, "programs       other programs (commit ")
 }
 
-func TestSweepMistakesAreOneLine(t *testing.T) {
-	plan, _ := writePlan(t, 2, 1)
-	root := t.TempDir()
-	run := func(plan string, more ...string) []string {
-		return append([]string{"sweep", "run", "-q", "--runs", root, "--plan", plan}, more...)
-	}
-	refuses(t, []mistake{
-		{[]string{"sweep", "plan", "--experiment", "adaption"}, 1, `did you mean "adaptation"?`},
-		{[]string{"sweep", "plan", "--experiment", "prior", "--seeds", "0"}, 1,
-			"--seeds must be 1 or more"},
-		{[]string{"sweep", "plan"}, 2, "--experiment"},
-		{[]string{"sweep", "plan", "--experiment", ""}, 1, "--experiment names none: give one of adapt"},
-		{[]string{"sweep", "results", "--plan", plan, "--runs", filepath.Join(root, "none"), "--out",
-			filepath.Join(root, "results")}, 1, "give --runs the folder of its runs"},
-		{run(plan, "--corrected=-2"), 1, "--corrected must be between 0 and"},
-		{run("no/plan"), 1, "plan no/plan does not exist"},
-		{run(plan, "--index", "2"), 1, "2 lines, 0 to 1"},
-		{run(plan, "--index=-1"), 1, "index -1 is out of range"},
-		{run(plan, "--index", "x"), 1, `--index is "x", not a non-negative integer`},
-		{run(plan, "--index", "auto"), 1, "not a task of a job array"},
-		{run(plan, "--index", "0", "--out", root), 1, "sweep results"},
-		{run(plan, "--jobs", "0"), 1, "--jobs must be"},
-		{run(plan, "--poll", "0s"), 1, "--poll must be"},
-		{[]string{"sweep", "script", "lsf", "--plan", plan}, 1, "known: kubernetes, slurm"},
-		{[]string{"sweep", "script", "slurm", "--plan", plan, "--name", "a b"}, 1, "lower-case letters"},
-		{[]string{"sweep", "script", "slurm", "--plan", plan, "--memory", "8"}, 1, "as in 8G"},
-		{[]string{"sweep", "script", "slurm", "--plan", plan, "--limit", "1m"}, 1, "--limit must be"},
-		{[]string{"sweep", "script", "kubernetes", "--plan", plan, "--runs", "/shared/runs"}, 1,
-			"is not in the volume"},
-		{[]string{"sweep", "script", "kubernetes", "--plan", plan, "--runs", "../runs"}, 1, "is not in the volume"},
-		{[]string{"sweep", "script", "kubernetes", "--plan", plan, "--runs", "/database"}, 1, "is not in the volume"},
-	}...)
-	if left, _ := os.ReadDir(root); len(left) > 0 {
-		t.Errorf("mistakes left %v", left)
-	}
-}
-
-// After a stopped process, a killed process and two processes that share the plan, the runs have
-// the same numbers as those of a single process.
+// After a stopped process, a killed process and two processes that share the plan, the runs are the same as those of
+// a single process. Package faults kills more, and not only here.
 func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 	endless, lines := writePlan(t, 2, 1_000_000)
 	root, alone := t.TempDir(), t.TempDir()
@@ -169,11 +132,8 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 		metrics, err := os.ReadFile(log)
 		return err == nil && bytes.Count(metrics, []byte("\n")) > 5
 	}
-	signals := []os.Signal{syscall.SIGTERM}
-	if os.Getenv("QDNB_LONG") != "" {
-		signals = append(signals, os.Kill)
-	}
-	for _, signal := range signals {
+	t.Setenv(session.CheckpointEnv, "0s") // so that a kill meets checkpoints
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Kill} {
 		cmd := exec.Command(program, arguments(endless, root, "--jobs", "2")...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
@@ -210,6 +170,10 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 			curve(t, filepath.Join(alone, name)); got != want || strings.Count(got, "\n") != generations+1 {
 			t.Errorf("%s: %d rows differ from the %d of a single process", name,
 				strings.Count(got, "\n"), strings.Count(want, "\n"))
+		}
+		stored := func(root string) []byte { return must.Get(os.ReadFile(filepath.Join(root, name, "repertoire.npz"))) }
+		if !bytes.Equal(stored(root), stored(alone)) {
+			t.Errorf("%s ends with another repertoire", name)
 		}
 	}
 }

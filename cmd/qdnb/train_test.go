@@ -56,8 +56,6 @@ func TestTrainSeedsPrintsALineForEach(t *testing.T) {
 	if n := strings.Count(stdout, "\n"); n != 3 || status != 1 || !strings.Contains(stderr, "qdnb: seed 3: "+first.Run) {
 		t.Errorf("with a damaged run, %d of 4 seeds are trained: %q", n, stderr)
 	}
-	refuses(t, mistake{append(args, "--seeds", "0..1", "--seed", "2"), exitUsage, "can't be used together"},
-		mistake{append(slices.Clone(args), "--seeds", "2..0"), exitUsage, "0..7 or 0,3,5"})
 }
 
 // fakeGymnasium is a module in place of gymnasium: a point on a line, which actions move, is to reach 0.5.

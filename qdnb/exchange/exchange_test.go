@@ -87,54 +87,6 @@ func TestImportPolicy(t *testing.T) {
 	}
 }
 
-func TestImportPolicyMistakes(t *testing.T) {
-	dir := t.TempDir()
-	row := numbers(mazePolicy)
-	good := writeFile(t, filepath.Join(dir, "good.npy"), npz.Of(row))
-	whole := nb.Must(os.ReadFile(good))
-	nb.Check(os.WriteFile(filepath.Join(dir, "cut.npy"), whole[:len(whole)-5], 0o666))
-	nb.Check(os.WriteFile(filepath.Join(dir, "text.npy"), []byte("some words"), 0o666))
-	file := func(name string, array npz.Array) string {
-		return writeFile(t, filepath.Join(dir, name), array)
-	}
-	nan := slices.Clone(row)
-	nan[3] = float32(math.NaN())
-	huge := make([]float64, mazePolicy)
-	huge[4] = 1e300
-	for want, change := range map[string]func(*ImportSpec){
-		`did you mean "dads-reward"?`:        func(s *ImportSpec) { s.Algorithm = "dads-rewards" },
-		`did you mean "pointmaze"?`:          func(s *ImportSpec) { s.Env = "pointmase" },
-		`did you mean "hidden"?`:             func(s *ImportSpec) { s.Set = []string{"hiden=[8]"} },
-		`unknown field "skills"`:             func(s *ImportSpec) { s.Algorithm, s.Set = "sac", []string{"skills=3"} },
-		"episode_length must be between":     func(s *ImportSpec) { s.Set = append(s.Set, "episode_length=0") },
-		"hidden layers must have between 1":  func(s *ImportSpec) { s.Set = append(s.Set, "hidden=[0]") },
-		"skills must be between 1 and 16384": func(s *ImportSpec) { s.Set = append(s.Set, "skills=-1") },
-		"give --repertoire":                  func(s *ImportSpec) { s.Algorithm = "map-elites" },
-		"give one of --policy and":           func(s *ImportSpec) { s.Repertoire = dir },
-		"give one of --policy":               func(s *ImportSpec) { s.Policy = "" },
-		"there is no file":                   func(s *ImportSpec) { s.Policy = filepath.Join(dir, "none.npy") },
-		"is a folder, not an .npy file":      func(s *ImportSpec) { s.Policy = dir },
-		"cut.npy: cut off":                   func(s *ImportSpec) { s.Policy = filepath.Join(dir, "cut.npy") },
-		"text.npy":                           func(s *ImportSpec) { s.Policy = filepath.Join(dir, "text.npy") },
-		"has shape [1 172]":                  func(s *ImportSpec) { s.Policy = file("row.npy", npz.Of(row, 1, mazePolicy)) },
-		"has type int32, not float32 or": func(s *ImportSpec) {
-			s.Policy = file("int.npy", npz.Of(make([]int32, mazePolicy)))
-		},
-		"parameter 3 is NaN":  func(s *ImportSpec) { s.Policy = file("nan.npy", npz.Of(nan)) },
-		"parameter 4 is +Inf": func(s *ImportSpec) { s.Policy = file("huge.npy", npz.Of(huge)) },
-		"has 172 parameters, but sac on pointmaze needs 132 (2 -> 8 -> 8 -> 4)": func(s *ImportSpec) { s.Algorithm = "sac" },
-		"is not a folder": func(s *ImportSpec) { s.Runs = filepath.Join(good, "runs") },
-	} {
-		spec := importPolicy(t, good)
-		change(&spec)
-		_, err := Import(spec)
-		errtest.Want(t, err, want)
-		if _, err := os.Stat(spec.Runs); err == nil {
-			t.Errorf("%q left a folder of runs", want)
-		}
-	}
-}
-
 // foreign returns the arrays of a repertoire of four cells for pointmaze, one of which is empty and
 // holds NaN.
 func foreign() map[string]npz.Array {
@@ -194,22 +146,74 @@ func TestImportRepertoire(t *testing.T) {
 	}
 }
 
-func TestImportRepertoireMistakes(t *testing.T) {
-	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	set := func(name string, at int, x float32) func(map[string]npz.Array) {
-		return func(a map[string]npz.Array) { a[name].Data.([]float32)[at] = x }
+// A mistake in an import gives one line, and leaves no folder.
+func TestImportMistakes(t *testing.T) {
+	dir := t.TempDir()
+	row := numbers(mazePolicy)
+	good := writeFile(t, filepath.Join(dir, "good.npy"), npz.Of(row))
+	whole := nb.Must(os.ReadFile(good))
+	nb.Check(os.WriteFile(filepath.Join(dir, "cut.npy"), whole[:len(whole)-5], 0o666))
+	nb.Check(os.WriteFile(filepath.Join(dir, "text.npy"), []byte("some words"), 0o666))
+	file := func(name string, array npz.Array) func(*ImportSpec) {
+		return func(s *ImportSpec) { s.Policy = writeFile(t, filepath.Join(dir, name), array) }
 	}
-	put := func(name string, array npz.Array) func(map[string]npz.Array) {
-		return func(a map[string]npz.Array) { a[name] = array }
+	set := func(assignment string) func(*ImportSpec) {
+		return func(s *ImportSpec) { s.Set = append(s.Set, assignment) }
 	}
-	for want, change := range map[string]func(map[string]npz.Array){
-		"has neither genotypes.npy nor":               func(a map[string]npz.Array) { delete(a, "genotypes") },
-		"centroids.npy":                               func(a map[string]npz.Array) { delete(a, "centroids") },
-		"the fitness of cell 1 is NaN":                set("fitnesses", 1, nan),
-		"the fitness of cell 0 is +Inf":               set("fitnesses", 0, inf),
-		"the centroid of cell 2":                      set("centroids", 4, nan),
-		"the descriptor of cell 3":                    set("descriptors", 7, inf),
-		"the genotype of cell 1":                      set("genotypes", mazeGenotype, nan),
+	// repertoire changes the arrays of a repertoire.
+	repertoire := func(change func(map[string]npz.Array)) func(*ImportSpec) {
+		return func(s *ImportSpec) {
+			arrays := foreign()
+			change(arrays)
+			s.Algorithm, s.Policy, s.Repertoire = "map-elites", "", folderOf(t, arrays)
+		}
+	}
+	without := func(name string) func(*ImportSpec) {
+		return repertoire(func(a map[string]npz.Array) { delete(a, name) })
+	}
+	at := func(name string, at int, x float64) func(*ImportSpec) {
+		return repertoire(func(a map[string]npz.Array) { a[name].Data.([]float32)[at] = float32(x) })
+	}
+	put := func(name string, array npz.Array) func(*ImportSpec) {
+		return repertoire(func(a map[string]npz.Array) { a[name] = array })
+	}
+	of := func(change func(*ImportSpec)) func(*ImportSpec) { // an intact repertoire
+		return func(s *ImportSpec) {
+			repertoire(func(map[string]npz.Array) {})(s)
+			change(s)
+		}
+	}
+	nan, huge := slices.Clone(row), make([]float64, mazePolicy)
+	nan[3], huge[4] = float32(math.NaN()), 1e300
+	for want, change := range map[string]func(*ImportSpec){
+		`did you mean "dads-reward"?`:        func(s *ImportSpec) { s.Algorithm = "dads-rewards" },
+		`did you mean "pointmaze"?`:          func(s *ImportSpec) { s.Env = "pointmase" },
+		`did you mean "hidden"?`:             func(s *ImportSpec) { s.Set = []string{"hiden=[8]"} },
+		`unknown field "skills"`:             func(s *ImportSpec) { s.Algorithm, s.Set = "sac", []string{"skills=3"} },
+		"episode_length must be between":     set("episode_length=0"),
+		"hidden layers must have between 1":  set("hidden=[0]"),
+		"skills must be between 1 and 16384": set("skills=-1"),
+		"give --repertoire":                  func(s *ImportSpec) { s.Algorithm = "map-elites" },
+		"give one of --policy and":           func(s *ImportSpec) { s.Repertoire = dir },
+		"give one of --policy":               func(s *ImportSpec) { s.Policy = "" },
+		"there is no file":                   func(s *ImportSpec) { s.Policy = filepath.Join(dir, "none.npy") },
+		"is a folder, not an .npy file":      func(s *ImportSpec) { s.Policy = dir },
+		"cut.npy: cut off":                   func(s *ImportSpec) { s.Policy = filepath.Join(dir, "cut.npy") },
+		"text.npy":                           func(s *ImportSpec) { s.Policy = filepath.Join(dir, "text.npy") },
+		"has shape [1 172]":                  file("row.npy", npz.Of(row, 1, mazePolicy)),
+		"has type int32, not float32 or":     file("int.npy", npz.Of(make([]int32, mazePolicy))),
+		"parameter 3 is NaN":                 file("nan.npy", npz.Of(nan)),
+		"parameter 4 is +Inf":                file("huge.npy", npz.Of(huge)),
+		"is not a folder":                    func(s *ImportSpec) { s.Runs = filepath.Join(good, "runs") },
+		"has 172 parameters, but sac on pointmaze needs 132 (2 -> 8 -> 8 -> 4)": func(s *ImportSpec) { s.Algorithm = "sac" },
+
+		"has neither genotypes.npy nor":               without("genotypes"),
+		"centroids.npy":                               without("centroids"),
+		"the fitness of cell 1 is NaN":                at("fitnesses", 1, math.NaN()),
+		"the fitness of cell 0 is +Inf":               at("fitnesses", 0, math.Inf(1)),
+		"the centroid of cell 2":                      at("centroids", 4, math.NaN()),
+		"the descriptor of cell 3":                    at("descriptors", 7, math.Inf(1)),
+		"the genotype of cell 1":                      at("genotypes", mazeGenotype, math.NaN()),
 		"has no cells":                                put("fitnesses", npz.Of([]float32{})),
 		"fitnesses.npy has shape [2 2], not [cells]":  put("fitnesses", npz.Of(make([]float32, 4), 2, 2)),
 		"centroids.npy has shape [8], not [cells, nu": put("centroids", npz.Of(make([]float32, 8))),
@@ -217,32 +221,17 @@ func TestImportRepertoireMistakes(t *testing.T) {
 		"descriptors has shape [3 2], not [4 2]":      put("descriptors", npz.Of(make([]float32, 6), 3, 2)),
 		"genotypes has shape [4 22], not [4 ":         put("genotypes", npz.Of(make([]float32, 4*22), 4, 22)),
 		"has type uint8, not float32":                 put("genotypes", npz.Of(make([]uint8, 4), 4, 1)),
+		"there is no repertoire":                      of(func(s *ImportSpec) { s.Repertoire += "/none" }),
+		"not an .npz file":                            of(func(s *ImportSpec) { s.Repertoire += "/fitnesses.npy" }),
+		"dads trains one policy, not":                 of(func(s *ImportSpec) { s.Algorithm = "dads" }),
+		"halfcheetah-hurdles has no descriptor":       of(func(s *ImportSpec) { s.Env = "halfcheetah-hurdles" }),
 	} {
-		arrays := foreign()
-		change(arrays)
-		spec := ImportSpec{Algorithm: "map-elites", Env: "pointmaze", Repertoire: folderOf(t, arrays),
-			Set:  []string{"hidden=[8,8]"},
-			Runs: filepath.Join(t.TempDir(), "runs")}
-		_, err := Import(spec)
-		errtest.Want(t, err, want)
+		spec := importPolicy(t, good)
+		change(&spec)
+		errtest.Want(t, errtest.Of(Import(spec)), want)
 		if _, err := os.Stat(spec.Runs); err == nil {
 			t.Errorf("%q left a folder of runs", want)
 		}
-	}
-	for want, change := range map[string]func(*ImportSpec){
-		"there is no repertoire": func(s *ImportSpec) {
-			s.Repertoire = filepath.Join(s.Repertoire, "none")
-		},
-		"not an .npz file": func(s *ImportSpec) {
-			s.Repertoire = filepath.Join(s.Repertoire, "fitnesses.npy")
-		},
-		"dads trains one policy, not":           func(s *ImportSpec) { s.Algorithm = "dads" },
-		"halfcheetah-hurdles has no descriptor": func(s *ImportSpec) { s.Env = "halfcheetah-hurdles" },
-	} {
-		spec := ImportSpec{Algorithm: "map-elites", Env: "pointmaze", Repertoire: folderOf(t, foreign()),
-			Set: []string{"hidden=[8,8]"}, Runs: t.TempDir()}
-		change(&spec)
-		errtest.Want(t, errtest.Of(Import(spec)), want)
 	}
 }
 

@@ -237,11 +237,16 @@ func TestExportONNX(t *testing.T) {
 	arm := ImportSpec{Algorithm: "map-elites", Env: "arm", Runs: t.TempDir(), Repertoire: folderOf(t, map[string]npz.Array{
 		"genotypes": npz.Of(numbers(100), 1, 100), "fitnesses": npz.Of([]float32{-0.1}),
 		"descriptors": npz.Of([]float32{0.5, 0.5}, 1, 2), "centroids": npz.Of([]float32{0.5, 0.5}, 1, 2)})}
-	_, err = Export(nb.Must(Import(arm)), ExportSpec{Out: out})
+	solution := nb.Must(Import(arm))
+	_, err = Export(solution, ExportSpec{Out: out})
 	errtest.Want(t, err, "arm has no observations, so its solutions are no networks: export to an .npz file")
 	if left := must.Get(os.ReadDir(filepath.Dir(out))); len(left) > 0 {
 		t.Errorf("there is %v", left)
 	}
+	file := filepath.Join(filepath.Dir(out), "solution.npz")
+	nb.Must(Export(solution, ExportSpec{Out: file}))
+	errtest.Equal(t, "without observations a policy is a solution", nb.Must(npz.Read(file)),
+		map[string]npz.Array{"solution": npz.Of(numbers(100), 100)})
 }
 
 // The contract of a robot with a Drive describes the inputs of its actuators, the Drive if it is affine, and
