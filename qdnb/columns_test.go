@@ -51,18 +51,6 @@ func (u unnamed) Learn(of skills.Batch) (skills.Diversity, *Node) {
 
 func (unnamed) Loss() string { return "" }
 
-// tilted is a plane with other names of its components.
-type tilted struct {
-	plane
-	components []string
-}
-
-func (p tilted) Spec() envs.Spec {
-	spec := p.plane.Spec()
-	spec.Descriptor.Components = p.components
-	return spec
-}
-
 // Whatever parts and environments call their metrics, each has a column.
 func TestMetricsHaveColumnsOfTheirOwn(t *testing.T) {
 	own := func(spec Spec) (*runs.Table, []string) {
@@ -106,7 +94,7 @@ func TestMetricsHaveColumnsOfTheirOwn(t *testing.T) {
 
 	for _, c := range [][]string{{"+x", "-x", "x", "x_2"}, {"fitness", "+", "fitness_2", "column"},
 		{"高度", "Ångström (m) 2", "高度", "ångström_m_2"}} {
-		env := tilted{plane{"tilted"}, c[:2]}
+		env := altered{plane{"tilted"}, func(spec *envs.Spec) { spec.Descriptor.Components = c[:2] }, nil}
 		spec := Spec{Environment: env, Loop: smallPPO(env), Name: "own-ppo", Runs: t.TempDir(), Backend: "go",
 			Quiet: true, Budget: Generations(1)}
 		want := []string{"fitness_mean", "fitness_std", c[2] + "_mean", c[2] + "_max", c[3] + "_mean", c[3] + "_max",

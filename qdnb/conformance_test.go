@@ -1,7 +1,6 @@
 package qdnb
 
 import (
-	"bytes"
 	"maps"
 	"math"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms"
@@ -164,18 +162,6 @@ func TestProposerWithoutOffspring(t *testing.T) {
 	}))
 	if table, err := train(t, spec).Metrics(); err != nil || !slices.Contains(table.Columns, "critic_loss") {
 		t.Errorf("columns %v: %v", table.Columns, err)
-	}
-}
-
-// AURORA is MAP-Elites with its archive, to the byte, although that is a part of the user then.
-func TestArchiveMakesAurora(t *testing.T) {
-	whole := train(t, smallOf("aurora", t.TempDir(), 5))
-	of := smallOf("aurora", "", 5)
-	aurora := must.Get(must.Get(registry.Find("aurora")).Tuned(envs.Pointmaze{}.Spec(), of.Tune)).(*evolution.MapElites)
-	spec := small(t.TempDir(), 5)
-	spec.Name, spec.Tune = "own-aurora", spec.Tune.And(archiving(aurora.Archive))
-	if own := train(t, spec); !bytes.Equal(finished(t, own), finished(t, whole)) {
-		t.Errorf("%+v, not %+v", own.Status, whole.Status)
 	}
 }
 

@@ -157,31 +157,23 @@ func TestControlConfig(t *testing.T) {
 		t.Errorf("names %v", names)
 	}
 	elsewhere := nb.Must(Spec{Algorithm: "map-elites", Env: "walker-uni"}.Config())
-	for want, try := range map[string]func() error{
-		"halfcheetah-hurdles needs skills of halfcheetah-uni": func() error {
-			_, err := ControlSpec{}.Config(elsewhere, session.PaperBudget)
-			return err
-		},
-		`did you mean "num_envs"`: func() error {
-			_, err := ControlSpec{Tune: runs.Assign("num_env=3")}.Config(training, session.PaperBudget)
-			return err
-		},
-		"must be a multiple of num_envs": func() error {
-			_, err := ControlSpec{Tune: runs.Assign("num_envs=3")}.Config(training, session.PaperBudget)
-			return err
-		},
-		"set Skills": func() error { _, err := Control(context.Background(), ControlSpec{}); return err },
-		"finish training first": func() error {
-			_, err := Control(context.Background(), ControlSpec{Skills: &runs.Run{Config: training},
-				Runs: t.TempDir()})
-			return err
-		},
+	refused := func(training runs.Config, assignments ...string) error {
+		return errtest.Of(ControlSpec{Tune: runs.Assign(assignments...)}.Config(training, session.PaperBudget))
+	}
+	for want, err := range map[string]error{
+		"halfcheetah-hurdles needs skills of halfcheetah-uni": refused(elsewhere),
+		`did you mean "num_envs"`:                             refused(training, "num_env=3"),
+		"must be a multiple of num_envs":                      refused(training, "num_envs=3"),
+		"set Skills":                                          errtest.Of(Control(background, ControlSpec{})),
+		"finish training first": errtest.Of(Control(background, ControlSpec{Skills: &runs.Run{Config: training},
+			Runs: t.TempDir()})),
 	} {
-		errtest.Want(t, try(), want)
+		errtest.Want(t, err, want)
 	}
 }
 
-// A meta-controller is played deterministically, and the episode has the length of its decisions.
+// A meta-controller is played deterministically, and the episode has the length of its decisions. Its film shows its
+// trajectory.
 func TestPlayOfAMetaController(t *testing.T) {
 	root := t.TempDir()
 	run := controlled(t, smallControl(cheetahs(t, root, "map-elites"), root, 1))
@@ -215,6 +207,20 @@ func TestPlayOfAMetaController(t *testing.T) {
 		t.Errorf("return %v for the positions %v", e.Results[0].Fitnesses, x)
 	}
 	must.Get(nb.Must(nb.Must(e.Trajectories()).Figure()).PNG(figures.Resolution))
+	path, film := e.Results[0].Recorded[0].Path, e.Results[0].Recorded[0].Film
+	if len(film.Frames) != len(path) || !strings.HasPrefix(film.Subtitle, "return ") {
+		t.Fatalf("%d frames of %d steps, %q", len(film.Frames), len(path), film.Subtitle)
+	}
+	for i, frame := range film.Frames {
+		if at := frame[film.Follow].Position; math.Abs(at[0]-float64(path[i][0])) > 1e-4 ||
+			math.Abs(at[2]-float64(path[i][1])) > 1e-5 {
+			t.Errorf("step %d: the torso is at %v, not at %v", i, at, path[i])
+		}
+	}
+	sumsTo(t, film, e.Results[0].Fitnesses[0])
+	if _, err := films(run, PlaySpec{Cells: []int{0}}); err == nil {
+		t.Error("a meta-controller has cells")
+	}
 	if several := nb.Must(Play(background, run, PlaySpec{Seed: 5, Episodes: 3})); len(
 		several.Results[0].Fitnesses) != 3 || several.Results[0].Recorded != nil {
 		t.Errorf("%+v", several)

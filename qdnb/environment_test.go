@@ -44,6 +44,46 @@ func (p plane) Step(s envs.State, action *Node) envs.State {
 	return p.at(Add(s.Observation, DivScalar(action, 10)), Neg(ReduceSum(Square(action), 1)))
 }
 
+// altered is an environment whose facts, and states after a step, are changed.
+type altered struct {
+	envs.Env
+	facts func(*envs.Spec)
+	step  func(envs.State) envs.State
+}
+
+func (a altered) Spec() envs.Spec {
+	spec := a.Env.Spec()
+	if a.facts != nil {
+		a.facts(&spec)
+	}
+	return spec
+}
+
+func (a altered) Step(s envs.State, action *Node) envs.State {
+	s = a.Env.Step(s, action)
+	if a.step != nil {
+		s = a.step(s)
+	}
+	return s
+}
+
+// deep is plane with another limit and with an offset that need not allow for the rewards: -0.5 each.
+func deep(name string, offset float64, upper float32) envs.Env {
+	return altered{plane{name},
+		func(spec *envs.Spec) { spec.Offset, spec.Descriptor.Upper[0] = offset, upper },
+		func(s envs.State) envs.State {
+			s.Reward = AddScalar(ZerosLike(s.Reward), -0.5)
+			return s
+		}}
+}
+
+// beyond ends episodes where x is farther from 0 than an edge.
+func beyond(edge float64, s envs.State) envs.State {
+	x := Abs(Reshape(Slice(s.Observation, AxisRange(), AxisElem(0)), -1))
+	s.Done = ConvertDType(GreaterThan(x, ConstAs(x, edge)), x.DType())
+	return s
+}
+
 // own returns the spec of a run in a custom environment.
 func own(folder string, env envs.Env) Spec {
 	spec := small(folder, 4)
@@ -89,29 +129,10 @@ func TestCustomEnvironment(t *testing.T) {
 	ant := nb.Must(envs.Make("ant-uni"))
 	errtest.Want(t, errtest.Of(Play(background, run, in(ant))), "for plane, which has 2 and 2")
 
-	for _, figure := range []figures.Grid{nb.Must(trajectories(run, in(env))), nb.Must(figures.Repertoire(run)),
+	for _, figure := range []figures.Grid{nb.Must(played.Trajectories()), nb.Must(figures.Repertoire(run)),
 		nb.Must(figures.Snapshots(run, 2))} {
 		errtest.Contains(t, strings.ToLower(svg(t, figure)), "east (m)", "north (m)")
 	}
-}
-
-// deep is plane with other limits and with an offset that need not allow for the rewards: -0.5 each.
-type deep struct {
-	plane
-	offset float64
-	upper  float32
-}
-
-func (d deep) Spec() envs.Spec {
-	spec := d.plane.Spec()
-	spec.Offset, spec.Descriptor.Upper[0] = d.offset, d.upper
-	return spec
-}
-
-func (d deep) Step(s envs.State, action *Node) envs.State {
-	s = d.plane.Step(s, action)
-	s.Reward = AddScalar(ZerosLike(s.Reward), -0.5)
-	return s
 }
 
 // A fitness that the offset does not allow for, and descriptors outside of their limits, are
@@ -128,7 +149,7 @@ func TestEvaluationsBeyondTheSpecAreReportedOnce(t *testing.T) {
 			upper  float32
 			want   string
 		}{{0.5, 2, ""}, {0.4, 2, tooLow}, {0.5, -1.5, outside}} {
-			spec := own(t.TempDir(), deep{plane{"plane"}, c.offset, c.upper})
+			spec := own(t.TempDir(), deep("plane", c.offset, c.upper))
 			count := int64(16 * 5)
 			switch algorithm {
 			case "cma-mae":
@@ -155,7 +176,7 @@ func TestEvaluationsBeyondTheSpecAreReportedOnce(t *testing.T) {
 // Nobody can raise the offset of a built-in environment, so nothing is said about it.
 func TestOffsetsOfBuiltInEnvironmentsAreNotReported(t *testing.T) {
 	training := nb.Must(own(t.TempDir(), plane{"plane"}).Training())
-	training.Env = deep{plane{"ant-omni"}, 0.4, 2}
+	training.Env = deep("ant-omni", 0.4, 2)
 	said := stderr(t, func() { nb.Must(training.Run(background)) })
 	errtest.Equal(t, "said", said, "")
 }
@@ -236,33 +257,19 @@ func TestTasksWithoutPhysics(t *testing.T) {
 	}
 }
 
-// standing is a plane on which nothing moves, or on which episodes end in their first step.
-type standing struct {
-	plane
-	ends bool
-}
-
-func (e standing) Reset(keys random.Key) envs.State {
-	s := e.plane.Reset(keys)
-	s.Observation, s.Descriptor = ZerosLike(s.Observation), ZerosLike(s.Descriptor)
-	return s
-}
-
-func (e standing) Step(s envs.State, action *Node) envs.State {
-	after := s
-	after.Reward = Neg(ReduceSum(Square(action), 1))
-	if e.ends {
-		after.Done = OnesLike(after.Done)
-	}
-	return after
-}
-
 // A search whose descriptors are all equal finds nothing, and says so.
 func TestArchivesThatDoNotGrowAreReported(t *testing.T) {
 	for _, algorithm := range []string{"aurora", "aurora-xcon", "map-elites", "dns"} {
 		for _, ends := range []bool{false, true} {
 			spec := smallest(algorithm, t.TempDir())
-			spec.Env, spec.Environment, spec.Budget = "", standing{plane{"standing"}, ends}, Generations(40)
+			standing := altered{plane{"standing"}, nil, func(s envs.State) envs.State {
+				s.Observation, s.Descriptor = ZerosLike(s.Observation), ZerosLike(s.Descriptor)
+				if ends {
+					s.Done = OnesLike(s.Done)
+				}
+				return s
+			}}
+			spec.Env, spec.Environment, spec.Budget = "", standing, Generations(40)
 			if ends {
 				spec.Budget = Generations(7) // at the end of a short run, too
 			}

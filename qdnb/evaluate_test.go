@@ -102,64 +102,58 @@ func madeUpOn(t *testing.T, env string, count int) (*runs.Run, *runs.Skills) {
 // Evaluated skills act as the network conditioned on the skill. Every episode has another initial
 // state, which all skills share, and the results of a skill do not depend on the others.
 func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
-	for _, backend := range []string{device(), "go"} {
-		for _, count := range []int{3, 0} {
-			run, skills := madeUp(t, count)
-			spec := PlaySpec{Environment: drift{"drift"}, Episodes: 7, Seed: 5, Backend: backend}
-			found := nb.Must(Play(background, run, spec))
-			if found.Env != "drift" || found.Episodes != 7 || found.Steps != 12 || found.Backend == "" ||
-				len(found.Results) != max(1, count) {
-				t.Fatalf("%+v", found)
+	for _, c := range []struct {
+		backend         string
+		count, episodes int
+	}{{device(), 3, 7}, {device(), 0, 7}, {"go", 3, 7}, {"go", 0, 7},
+		{device(), 2, 2051}} { // a call of the program computes 2048
+		run, skills := madeUp(t, c.count)
+		spec := PlaySpec{Environment: drift{"drift"}, Episodes: c.episodes, Seed: 5, Backend: c.backend}
+		found := nb.Must(Play(background, run, spec))
+		if found.Env != "drift" || found.Episodes != c.episodes || found.Steps != 12 || found.Backend == "" ||
+			len(found.Results) != max(1, c.count) {
+			t.Fatalf("%+v", found)
+		}
+		for k, r := range found.Results {
+			if r.Cell || r.Number != k || len(r.Fitnesses) != c.episodes || !slices.Equal(r.Descriptors,
+				found.Results[0].Descriptors) {
+				t.Fatalf("skill %d: %+v", k, r)
 			}
-			for k, r := range found.Results {
-				if r.Cell || r.Number != k || len(r.Fitnesses) != 7 || !slices.Equal(r.Descriptors,
-					found.Results[0].Descriptors) {
-					t.Fatalf("skill %d: %+v", k, r)
+			starts, sum, square := map[string]bool{}, 0.0, 0.0
+			for i, fitness := range r.Fitnesses {
+				start := r.Descriptors[2*i : 2*i+2]
+				starts[fmt.Sprint(start)] = true
+				want := driftFitness(skills, k, start, 12)
+				if math.Abs(float64(fitness)-want) > 1e-5*(1+math.Abs(want)) {
+					t.Fatalf("%+v: skill %d from %v has fitness %g, want %g", c, k, start, fitness, want)
 				}
-				starts, sum, square := map[float32]bool{}, 0.0, 0.0
-				for i, fitness := range r.Fitnesses {
-					start := r.Descriptors[2*i : 2*i+2]
-					starts[start[0]] = true
-					want := driftFitness(skills, k, start, 12)
-					if math.Abs(float64(fitness)-want) > 1e-5*(1+math.Abs(want)) {
-						t.Errorf("%s: skill %d of %d from %v has fitness %g, want %g", found.Backend, k, count, start,
-							fitness, want)
-					}
-					sum, square = sum+want, square+want*want
-				}
-				errtest.Equal(t, "starts of 7 episodes", len(starts), 7)
-				std := math.Sqrt(square/7 - sum/7*sum/7)
-				if math.Abs(r.Mean()-sum/7) > 1e-5 || math.Abs(r.Std()-std) > 1e-4 || r.Median() != float64(
-					slices.Sorted(slices.Values(r.Fitnesses))[3]) {
-					t.Errorf("mean %g, std %g, median %g of %v", r.Mean(), r.Std(), r.Median(), r.Fitnesses)
-				}
+				sum, square = sum+want, square+want*want
 			}
-			last := len(found.Results) - 1
-			spec.Skills = []int{last}
-			if alone := nb.Must(Play(background, run,
-				spec)); len(alone.Results) != 1 || !slices.Equal(alone.Results[0].Fitnesses,
-				found.Results[last].Fitnesses) {
-				t.Errorf("skill %d alone: %+v, not %+v", last, alone.Results, found.Results[last])
+			errtest.Equal(t, "starts", len(starts), c.episodes)
+			n := float64(c.episodes)
+			std := math.Sqrt(square/n - sum/n*sum/n)
+			if math.Abs(r.Mean()-sum/n) > 1e-5 || math.Abs(r.Std()-std) > 1e-4 ||
+				r.Median() != float64(slices.Sorted(slices.Values(r.Fitnesses))[c.episodes/2]) {
+				t.Errorf("mean %g, std %g, median %g of %v", r.Mean(), r.Std(), r.Median(), r.Fitnesses)
 			}
 		}
+		last := len(found.Results) - 1
+		spec.Skills = []int{last}
+		alone := nb.Must(Play(background, run, spec)).Results
+		if len(alone) != 1 || !slices.Equal(alone[0].Fitnesses, found.Results[last].Fitnesses) {
+			t.Errorf("skill %d alone: %+v, not %+v", last, alone, found.Results[last])
+		}
 	}
-}
-
-// brief is drift in which each step earns 1, until x is beyond 0.7.
-type brief struct{ drift }
-
-func (b brief) Step(s envs.State, action *Node) envs.State {
-	next := b.drift.Step(s, action)
-	next.Reward = OnesLike(next.Reward)
-	x := Abs(Reshape(Slice(next.Observation, AxisRange(), AxisElem(0)), -1))
-	next.Done = ConvertDType(GreaterThan(x, ConstAs(x, 0.7)), x.DType())
-	return next
 }
 
 // Lengths are those until an episode ends, of any number of episodes.
 func TestEvaluateCountsSteps(t *testing.T) {
 	run, _ := madeUp(t, 2)
-	spec := PlaySpec{Environment: brief{drift{"drift"}}, Episodes: 600, Backend: "go"}
+	brief := altered{drift{"drift"}, nil, func(s envs.State) envs.State {
+		s.Reward = OnesLike(s.Reward)
+		return beyond(0.7, s)
+	}}
+	spec := PlaySpec{Environment: brief, Episodes: 600, Backend: "go"}
 	errtest.Equal(t, "lengths", len(nb.Must(Play(background, run, spec)).Results[1].Lengths), 0)
 	spec.Lengths = true
 	for _, r := range nb.Must(Play(background, run, spec)).Results {
@@ -172,25 +166,6 @@ func TestEvaluateCountsSteps(t *testing.T) {
 		if len(r.Lengths) != 600 || !found[1] || !found[12] || len(found) < 4 {
 			t.Errorf("%d episodes of %s have %v steps", len(r.Lengths), r.Policy, found)
 		}
-	}
-}
-
-// More episodes than one call of the program computes still start from different states.
-func TestEvaluateInParts(t *testing.T) {
-	run, skills := madeUp(t, 2)
-	n := 2051 // a call of the program computes 2048
-	found := nb.Must(Play(background, run, PlaySpec{Environment: drift{"drift"}, Episodes: n, Skills: []int{1}}))
-	r, starts := found.Results[0], map[string]bool{}
-	for i, fitness := range r.Fitnesses {
-		start := r.Descriptors[2*i : 2*i+2]
-		starts[fmt.Sprint(start)] = true
-		if want := driftFitness(skills, 1, start, 12); math.Abs(float64(fitness)-want) > 1e-5*(1+math.Abs(want)) {
-			t.Fatalf("episode %d from %v has fitness %g, want %g", i, start, fitness, want)
-		}
-	}
-	if len(r.Fitnesses) != n || len(r.Descriptors) != 2*n || len(starts) != n {
-		t.Errorf("%d fitnesses and %d descriptors of %d episodes, from %d states", len(r.Fitnesses),
-			len(r.Descriptors), n, len(starts))
 	}
 }
 

@@ -310,14 +310,6 @@ func TestArchiveWithItsOwnCells(t *testing.T) {
 	}
 }
 
-// unbuildable is an environment whose Step cannot be compiled.
-type unbuildable struct{ drift }
-
-func (u unbuildable) Step(s envs.State, action *Node) envs.State {
-	s.Reward = Add(s.Reward, Const(action.Graph(), []float32{1, 2, 3, 4, 5}))
-	return s
-}
-
 // lengthless returns a run on walker-uni with episodes of no steps. Its rollout is rejected, like
 // one that needs too much memory.
 func lengthless(t *testing.T) *runs.Run {
@@ -341,8 +333,11 @@ func TestRolloutThatCannotBegin(t *testing.T) {
 		do   func(root string) error
 	}{
 		"evaluate, compilation": {`program "evaluation" cannot be compiled`, func(string) error {
-			_, err := Play(background, run, PlaySpec{Environment: unbuildable{drift{"drift"}}, Episodes: 2,
-				Backend: "go"})
+			unbuildable := altered{drift{"drift"}, nil, func(s envs.State) envs.State {
+				s.Reward = Add(s.Reward, Const(s.Reward.Graph(), []float32{1, 2, 3, 4, 5}))
+				return s
+			}}
+			_, err := Play(background, run, PlaySpec{Environment: unbuildable, Episodes: 2, Backend: "go"})
 			return err
 		}},
 		"evaluate": {"1 step", func(string) error {

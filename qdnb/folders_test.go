@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,19 +42,64 @@ func TestImportsRunOneWay(t *testing.T) {
 		}
 		return folder{}, false
 	}
+	eachImport(t, func(file, imported string) {
+		pkg := filepath.ToSlash(filepath.Dir(file))
+		if pkg == internal || strings.HasPrefix(pkg, internal+"/") {
+			return
+		}
+		own, ok := rowOf(pkg)
+		if !ok {
+			t.Errorf("%s is in no folder of the table", file)
+			return
+		}
+		name, ours := strings.CutPrefix(imported, module)
+		switch other, known := rowOf(name); {
+		case own.hostOnly && strings.HasPrefix(imported, "github.com/gomlx/"):
+			t.Errorf("%s is host only, and imports %s", file, imported)
+		case !ours || name == internal || strings.HasPrefix(name, internal+"/"):
+		case !known || other.row > own.row:
+			t.Errorf("%s imports %s, which is not above it in the table", file, name)
+		case own.hostOnly && !other.hostOnly:
+			t.Errorf("%s is host only, and imports %s, which is not", file, name)
+		}
+	})
+}
+
+// The program downloads only plugins, and starts only the programs listed here.
+func TestNoOtherWayOut(t *testing.T) {
+	network := regexp.MustCompile(`^net($|/http|/rpc|/smtp|/textproto)|^os/exec$|go-xla/installer`)
+	known := map[string][]string{
+		// pip; Python's path; MuJoCo's compiler in Python, and MuJoCo to play gaits; ffmpeg, for films of these; qdnb
+		// itself; qdnb for figures of the documents; the user's own simulator; git, for the commit
+		"os/exec": {"internal/wheel/wheel.go", "xla/backend/plugin.go", "envs/mujoco/compiler/compiler.go",
+			"envs/mujoco/compiler/python.go", "envs/mujoco/compiler/peer.go", "cmd/qdnb/play.go",
+			"cmd/qdnb/sweep.go", "internal/docfigures/runs.go", "envs/process.go",
+			"qdnb/session/machine.go"},
+		"github.com/gomlx/go-xla/installer": {"xla/backend/plugin.go"},
+	}
+	eachImport(t, func(file, imported string) {
+		if network.MatchString(imported) && !slices.Contains(known[imported], file) {
+			t.Errorf("%s imports %s: if that reaches a network or starts a program, say so in docs/reliability.md and here",
+				file, imported)
+		}
+	})
+}
+
+// eachImport calls a function for each import of each file of the repository that is no test.
+func eachImport(t *testing.T, visit func(file, imported string)) {
+	t.Helper()
 	seen := 0
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		rel = filepath.ToSlash(rel)
+		file := filepath.ToSlash(must.Get(filepath.Rel(root, path)))
 		if entry.IsDir() {
-			switch rel {
-			case internal, "tools", "build", "notebooks", ".git": // tools is a separate module
+			switch file {
+			case "tools", "build", "notebooks": // tools is a separate module
+				return filepath.SkipDir
+			}
+			if file != "." && strings.HasPrefix(entry.Name(), ".") {
 				return filepath.SkipDir
 			}
 			return nil
@@ -61,36 +107,16 @@ func TestImportsRunOneWay(t *testing.T) {
 		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
-		pkg := filepath.ToSlash(filepath.Dir(rel))
-		own, ok := rowOf(pkg)
-		if !ok {
-			t.Errorf("%s is in no folder of the table", rel)
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		if err != nil {
 			return err
 		}
 		seen++
-		for _, spec := range file.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return err
-			}
-			name, ours := strings.CutPrefix(imported, module)
-			switch other, known := rowOf(name); {
-			case own.hostOnly && strings.HasPrefix(imported, "github.com/gomlx/"):
-				t.Errorf("%s is host only, and imports %s", rel, imported)
-			case !ours || name == internal || strings.HasPrefix(name, internal+"/"):
-			case !known || other.row > own.row:
-				t.Errorf("%s imports %s, which is not above it in the table", rel, name)
-			case own.hostOnly && !other.hostOnly:
-				t.Errorf("%s is host only, and imports %s, which is not", rel, name)
-			}
+		for _, spec := range parsed.Imports {
+			visit(file, must.Get(strconv.Unquote(spec.Path.Value)))
 		}
 		return nil
-	})
-	must.Do(err)
+	}))
 	if seen < 100 {
 		t.Errorf("only %d files were found", seen)
 	}

@@ -14,7 +14,6 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/nb"
-	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -35,15 +34,6 @@ func films(run *runs.Run, s PlaySpec) ([]*scene.Film, error) {
 		return nil, err
 	}
 	return recording.Films()
-}
-
-// trajectories plays a recorded episode of cells and draws their trajectories.
-func trajectories(run *runs.Run, s PlaySpec) (figures.Grid, error) {
-	recording, err := Play(background, run, s)
-	if err != nil {
-		return figures.Grid{}, err
-	}
-	return recording.Trajectories()
 }
 
 // finishedRun returns a finished run with random policies: three skills, or if the algorithm is

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -218,7 +219,7 @@ func ownParts() map[string][]Spec {
 		all[part] = append(all[part], spec)
 	}
 	for _, emitter := range []evolution.Emitter{
-		noisy(0.005), evolution.Stateless(renamed), noisy(0.0051),
+		noisy(0.005), evolution.Stateless(renamed), noisy(float64(math.Nextafter32(0.005, 1))),
 		evolution.IsoLineEmitter{IsoSigma: 0.1}, evolution.IsoLineEmitter{IsoSigma: 0.2},
 	} {
 		add("emitter", "map-elites", func(s *Spec) { s.Tune = s.Tune.And(emitting(emitter)) })

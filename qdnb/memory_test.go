@@ -180,48 +180,16 @@ func TestAdaptPoliciesOfTheUser(t *testing.T) {
 	}
 }
 
-// forgetful returns actions or a memory of other shapes than it should.
-type forgetful struct {
-	Elman
-	actions bool
-}
-
-func (f forgetful) Policies(rows *Node, _ ...int) nn.Policy {
-	return forgetting{ElmanPolicy{f.mlp().View(rows), f.Units}, f.actions}
-}
-
-type forgetting struct {
-	ElmanPolicy
-	actions bool
-}
-
-func (f forgetting) Act(memory []*Node, observation *Node) (next []*Node, action *Node) {
-	next, action = f.ElmanPolicy.Act(memory, observation)
-	if f.actions {
-		return next, Slice(action, AxisRange(), AxisRange(0, 1))
-	}
-	return nil, action
-}
-
 // A mistake in a policy of the user is one line that names its type and method.
 func TestMistakesOfPolicies(t *testing.T) {
-	for actions, want := range map[bool]string{false: "the memory", true: "actions of shape"} {
-		spec := inMaze(t.TempDir(), 1)
-		spec.Algorithm, spec.Name, spec.Backend = "map-elites", "forgetful", "go"
-		spec.Tune = Tuning(runs.Assign("batch=8", "cells=4", "cvt_samples=40")).And(
-			Tune(func(m *evolution.MapElites) { m.Policy = forgetful{Elman{3}, actions} }))
-		errtest.Want(t, errtest.Of(Train(background, spec)), "forgetting", "Act", want)
-	}
 	for want, policy := range map[string]nn.Architecture{
 		"Init at .*it returns rows of qdnb.lopsided of shape .*1, 20., not .*1, 19.": lopsided{params: 19},
-
-		"Init at .*it returns nil for rows of qdnb.lopsided": lopsided{params: 20, nothing: "Init"},
-
-		"Policies at .*it returns nil, not the policies of qdnb.lopsided": lopsided{params: 20, nothing: "Policies"},
-
-		"Params at .*it returns 0 as the number of parameters of qdnb.lopsided": lopsided{},
-
-		"Params at .*it returns -1 as": lopsided{params: -1},
+		"Init at .*it returns nil for rows of qdnb.lopsided":                         lopsided{params: 20, without: "Init"},
+		"Policies at .*it returns nil, not the policies of qdnb.lopsided":            lopsided{params: 20, without: "Policies"},
+		"Params at .*it returns 0 as the number of parameters of qdnb.lopsided":      lopsided{},
+		"Params at .*it returns -1 as":                                               lopsided{params: -1},
+		"forgetting.Act.*the memory":                                                 lopsided{params: 20, without: "memory"},
+		"forgetting.Act.*actions of shape":                                           lopsided{params: 20, without: "actions"},
 
 		`Policy is nn.MLP with layers \[\], but policies for t-maze have 2 inputs and 2 outputs: set Sizes to`: nn.MLP{},
 
@@ -247,25 +215,41 @@ func TestMistakesOfPolicies(t *testing.T) {
 		"Policy is nn.GRU with layers [], but")
 }
 
-// lopsided has a number of parameters that its rows do not have, or returns nothing.
+// lopsided has a number of parameters that its rows do not have, or does without something.
 type lopsided struct {
 	Elman
 	params  int
-	nothing string
+	without string
 }
 
 func (l lopsided) Params() int { return l.params }
 
 func (l lopsided) Init(keys random.Key) *Node {
-	if l.nothing == "Init" {
+	if l.without == "Init" {
 		return nil
 	}
 	return Elman{2}.Init(keys)
 }
 
 func (l lopsided) Policies(rows *Node, _ ...int) nn.Policy {
-	if l.nothing == "Policies" {
+	if l.without == "Policies" {
 		return nil
 	}
-	return Elman{2}.Policies(rows)
+	return forgetting{Elman{2}.Policies(rows).(ElmanPolicy), l.without}
+}
+
+// forgetting returns no memory, or actions of another shape than it should.
+type forgetting struct {
+	ElmanPolicy
+	without string
+}
+
+func (f forgetting) Act(memory []*Node, observation *Node) (next []*Node, action *Node) {
+	switch next, action = f.ElmanPolicy.Act(memory, observation); f.without {
+	case "memory":
+		return nil, action
+	case "actions":
+		return next, Slice(action, AxisRange(), AxisRange(0, 1))
+	}
+	return next, action
 }

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,19 +26,7 @@ import (
 	"example.com/qdnb/xla/backend"
 )
 
-// childEnv is an environment variable that holds a folder. If set, the test program trains there
-// until it is killed, for [TestKilledRunEndsWithTheSameBytes].
-const childEnv = "QDNB_TEST_TRAIN_IN"
-
 func TestMain(m *testing.M) {
-	if folder := os.Getenv(childEnv); folder != "" {
-		os.Setenv(session.CheckpointEnv, "0s") // after every generation
-		if _, err := Train(background, small(folder, 1_000_000)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
 	if os.Getenv(backend.BackendEnv) == "" {
 		os.Setenv(backend.BackendEnv, string(backend.Go)) // XLA takes seconds for each program: see device
 	}
@@ -187,47 +173,6 @@ func TestFinishedRunIsLoadedWithoutABackend(t *testing.T) {
 	run, err := runs.Open(first.Dir)
 	if err != nil || run.Status.Generation != 3 || !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, first)) {
 		t.Errorf("the attempt changed the run: %+v, %v", run, err)
-	}
-}
-
-// A training process is killed at random times, sometimes while it writes, and restarted.
-func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
-	folder := t.TempDir()
-	config := must.Get(small(folder, 1).Config())
-	checkpoints := func() []string {
-		files, _ := filepath.Glob(filepath.Join(folder, config.Name(), "checkpoints", "state-*.npz"))
-		return files
-	}
-	for range 4 {
-		before := checkpoints()
-		child := exec.Command(os.Args[0])
-		child.Env = append(os.Environ(), childEnv+"="+folder)
-		var messages bytes.Buffer
-		child.Stderr = &messages
-		must.Do(child.Start())
-		ended := make(chan error, 1)
-		go func() { ended <- child.Wait() }()
-		for slices.Equal(checkpoints(), before) && len(ended) == 0 {
-			time.Sleep(time.Millisecond)
-		}
-		time.Sleep(time.Duration(rand.IntN(100_000)) * time.Microsecond)
-		must.Do(child.Process.Kill())
-		<-ended
-		if text := messages.String(); strings.Contains(text, "damaged") {
-			t.Errorf("a killed process printed %s", text)
-		}
-	}
-	run := must.Get(runs.Open(filepath.Join(folder, config.Name())))
-	generations := int(run.Status.Generation) + 20
-	t.Logf("killed the last time after generation %d of %d", run.Status.Generation, generations)
-	resumed, whole := train(t, small(folder, generations)), train(t, small(t.TempDir(), generations))
-	if !bytes.Equal(repertoireBytes(t, resumed), repertoireBytes(t, whole)) {
-		t.Error("the killed run ends with another repertoire")
-	}
-	if table, err := resumed.Metrics(); err != nil {
-		t.Error(err)
-	} else if column, err := table.Column("generation"); err != nil || len(column) != generations+1 {
-		t.Errorf("metrics of %d generations, %v", len(column), err)
 	}
 }
 

@@ -140,7 +140,8 @@ func killed(w *world) (what string, done bool) {
 // stopped sends signals. One makes a process save a checkpoint and say so, unless it comes before there is anything to
 // save. A second one makes it exit at once.
 func stopped(w *world) (what string, done bool) {
-	all := [][]syscall.Signal{{syscall.SIGINT}, {syscall.SIGTERM}, {syscall.SIGINT, syscall.SIGINT}, {syscall.SIGTERM, syscall.SIGINT}}
+	all := [][]syscall.Signal{{syscall.SIGINT}, {syscall.SIGTERM}, {syscall.SIGINT, syscall.SIGINT},
+		{syscall.SIGTERM, syscall.SIGINT}}
 	signals := all[w.draw.IntN(len(all))]
 	delay, once := time.Duration(w.draw.IntN(400))*time.Millisecond, len(signals) == 1
 	var p *process
