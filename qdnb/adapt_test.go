@@ -42,6 +42,9 @@ func TestAdapt(t *testing.T) {
 	root := t.TempDir()
 	for algorithm, backend := range map[string]string{"map-elites": device(), "diayn-reward": "go"} {
 		skills := walkers(t, root, algorithm)
+		if algorithm == "map-elites" { // those of a variant, too
+			skills = imported(t, skills)
+		}
 		spec := AdaptSpec{
 			Backend: backend, Skills: skills, Perturbation: envs.GravityMultiplier, Values: [][]float64{{0.5}, {1}, {3}},
 			Episodes: 6, Seed: 4, Runs: root, Quiet: true,

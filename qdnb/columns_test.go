@@ -20,7 +20,7 @@ import (
 // reporting is an emitter that copies parents and reports a number.
 type reporting struct {
 	name  string
-	value float64
+	value func(evolution.Generation) *Node
 }
 
 func (r reporting) Init(evolution.Start, random.Key) evolution.Emitter { return r }
@@ -30,7 +30,7 @@ func (r reporting) Offspring(p evolution.Parents, _ *Node, keys random.Key) *Nod
 }
 
 func (r reporting) Update(g evolution.Generation, _ random.Key) (evolution.Emitter, []evolution.Metric) {
-	return r, []evolution.Metric{{Name: r.name, Value: ConstAs(ReduceAllSum(g.Found.Fitness), r.value)}}
+	return r, []evolution.Metric{{Name: r.name, Value: r.value(g)}}
 }
 
 // unnamed is a ball whose loss has no name.
@@ -63,7 +63,8 @@ func TestMetricsHaveColumnsOfTheirOwn(t *testing.T) {
 	mix := evolution.Mix{}
 	reported := []string{"loss", "loss", "final", "seconds", "", "a, b", "损失", "loss"}
 	for i, name := range reported {
-		mix = append(mix, evolution.Share{Emitter: reporting{name, float64(i)}, Of: 0.125})
+		number := func(g evolution.Generation) *Node { return ConstAs(ReduceAllSum(g.Found.Fitness), float64(i)) }
+		mix = append(mix, evolution.Share{Emitter: reporting{name, number}, Of: 0.125})
 	}
 	spec.Name, spec.Tune = "reporting", spec.Tune.And(Tune(func(h *evolution.MapElites) { h.Mix = mix }))
 	table, names := own(spec)

@@ -49,7 +49,11 @@ func controlled(t *testing.T, s ControlSpec) *runs.Run {
 func TestControl(t *testing.T) {
 	for _, algorithm := range []string{"map-elites", "diayn"} {
 		root := t.TempDir()
-		spec := smallControl(cheetahs(t, root, algorithm), root, 3)
+		skills := cheetahs(t, root, algorithm)
+		if algorithm == "map-elites" { // those of a variant, too
+			skills = imported(t, skills)
+		}
+		spec := smallControl(skills, root, 3)
 		whole := controlled(t, spec)
 		if s := whole.Status; !s.Finished || s.Generation != 3 || s.EnvSteps != 3*2*2*2 ||
 			s.Evaluations != 4*2 || whole.Config.Env != policies.HurdlesEnv || whole.Config.Seed != 3 {

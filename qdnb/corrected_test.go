@@ -12,43 +12,14 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
-	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/watch"
 )
 
-// The corrected repertoire holds means over the episodes, and never more policies than the archived
-// one.
-func TestCorrected(t *testing.T) {
-	run := train(t, small(t.TempDir(), 4))
-	filled := nb.Must(run.RepertoireMap()).Filled()
-	recording := nb.Must(Play(background, run, PlaySpec{Cells: filled, Episodes: 8, Backend: "go"}))
-	c := must.Get(recording.Corrected(run, runs.ByMean))
-	if len(c.Fitness) != len(filled) || len(c.Descriptor) != len(filled) || c.Episodes != 8 {
-		t.Errorf("%d and %d deviations of %d policies over %d episodes", len(c.Fitness),
-			len(c.Descriptor), len(filled), c.Episodes)
-	}
-	before, after := c.Archived.Stats(), c.Repertoire.Stats()
-	best := math.Inf(-1)
-	for _, r := range recording.Results {
-		best = max(best, r.Mean())
-	}
-	if after.Filled > before.Filled || after.Filled == 0 || math.Abs(after.MaxFitness-best) > 1e-4 {
-		t.Errorf("%+v after %+v; the best mean is %g", after, before, best)
-	}
-	if figure, err := c.Figure(); err != nil || len(figure.Panels[0]) != 2 {
-		t.Errorf("its figure: %v", err)
-	}
-	if _, err := nb.Must(Play(background, run, PlaySpec{Cells: filled[1:], Episodes: 2,
-		Backend: "go"})).Corrected(run, runs.ByMean); err == nil {
-		t.Error("a cell is missing, and nothing says so")
-	}
-}
-
-// Training stores corrected repertoires without changing the run. They equal those of the finished
-// run's policies, whether or not it was interrupted.
+// Training stores corrected repertoires, which hold averages over episodes, without changing the run. They equal those of
+// the finished run's policies, whether or not it was interrupted.
 func TestCorrectedDuringTraining(t *testing.T) {
 	for _, spec := range []Spec{small("", 6), smallDiscovery("diayn-reward", "", 6)} {
 		spec.Runs = t.TempDir()
@@ -78,7 +49,20 @@ func TestCorrectedDuringTraining(t *testing.T) {
 			t.Errorf("%s: corrected repertoires that nobody asked for", spec.Algorithm)
 		}
 		play := PlaySpec{Cells: nb.Must(plain.RepertoireMap()).Filled(), Episodes: 3, Seed: spec.Seed, Backend: "go"}
-		c := nb.Must(nb.Must(Play(background, plain, play)).Corrected(plain, runs.ByMean))
+		recording := nb.Must(Play(background, plain, play))
+		c, best := nb.Must(recording.Corrected(plain, runs.ByMean)), math.Inf(-1)
+		for _, r := range recording.Results {
+			best = max(best, r.Mean())
+		}
+		before, after := c.Archived.Stats(), c.Repertoire.Stats() // which holds means, of the archived policies
+		if n := len(play.Cells); len(c.Fitness) != n || len(c.Descriptor) != n || c.Episodes != 3 || after.Filled == 0 ||
+			after.Filled > before.Filled || math.Abs(after.MaxFitness-best) > 1e-4 {
+			t.Errorf("%d deviations of %d policies, %+v after %+v; the best mean is %g", len(c.Fitness), n, after, before, best)
+		}
+		errtest.Equal(t, "panels", len(nb.Must(c.Figure()).Panels[0]), 2)
+		fewer := play
+		fewer.Cells = play.Cells[1:]
+		errtest.Want(t, errtest.Of(nb.Must(Play(background, plain, fewer)).Corrected(plain, runs.ByMean)), "cell")
 		nb.Check(c.Save())
 		train(t, late)
 		last, saved := corrected[5], nb.Must(plain.Corrected())[0]

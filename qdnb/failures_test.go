@@ -68,39 +68,6 @@ const (
 	sizesAxis  = "2: numbers of an observation or numbers of an action or components of a descriptor"
 )
 
-func TestMistakesInEmittersNameTheirLine(t *testing.T) {
-	const axes = " (" + sliceAxis + "; " + paramsAxis + ")"
-	var sizes []int
-	for _, c := range []struct {
-		at, rest string
-		emitter  evolution.Stateless
-	}{
-		{here(2), axes, func(p evolution.Parents, keys random.Key) *Node {
-			x := p.Sample(keys)
-			return Add(x, keys.FoldIn(1).Normal(8))
-		}},
-		{here(1), ": it returns children of shape (Float32)[8, 113], not (Float32)[8, 114]" + axes,
-			func(p evolution.Parents, keys random.Key) *Node {
-				return Slice(p.Sample(keys), AxisRange(), AxisRange(1))
-			}},
-		{here(1), ": it returns nil for children of shape (Float32)[8, 114]" + axes,
-			func(evolution.Parents, random.Key) *Node { return nil }},
-		{here(2), "runtime error: index out of range [3] with length 0",
-			func(p evolution.Parents, keys random.Key) *Node {
-				return MulScalar(p.Sample(keys), float64(sizes[3]))
-			}},
-		{here(3), "runtime error: invalid memory address or nil pointer dereference",
-			func(p evolution.Parents, keys random.Key) *Node {
-				var settings *struct{ Sigma float64 }
-				return MulScalar(p.Sample(keys), settings.Sigma)
-			}},
-	} {
-		spec := small(t.TempDir(), 1)
-		spec.Name, spec.Tune = "mistaken", more(spec.Tune, "slice=8").And(emitting(c.emitter))
-		failing{"generation", "qdnb.TestMistakesInEmittersNameTheirLine", c.at, c.rest}.check(t, spec)
-	}
-}
-
 // broken is an environment with mistakes.
 type broken struct {
 	plane
@@ -129,34 +96,6 @@ func (b broken) Step(s envs.State, action *Node) envs.State {
 		next.PhysicsState = append(next.PhysicsState, next.Reward)
 	}
 	return next
-}
-
-func TestMistakesInEnvironmentsNameTheirLine(t *testing.T) {
-	const program, resetName, stepName = "generation", "qdnb.broken.Reset", "qdnb.broken.Step"
-	const sizes = " (" + sliceAxis + "; " + sizesAxis + ")"
-	reset, step := lineWith(t, "func (b broken) Reset"), lineWith(t, "func (b broken) Step")
-	for mistake, want := range map[string]failing{
-		"wide observations": {program, resetName, reset,
-			": it returns Observation of shape (Float32)[8, 4], not (Float32)[8, 2]" + sizes},
-		"actions": {program, stepName, lineWith(t, "\t\taction = Add(action, s.Reward)"), sizes},
-		"rewards of rank 2": {program, stepName, step,
-			": it returns Reward of shape (Float32)[8, 1], not (Float32)[8] (" + sliceAxis + ")"},
-		"no descriptor": {program, stepName, step,
-			": it returns nil for Descriptor of shape (Float32)[8, 2]" + sizes},
-		"another world": {program, stepName, step,
-			": it returns 2 tensors for PhysicsState, not 1"},
-	} {
-		spec := own(t.TempDir(), broken{plane{"plane"}, mistake})
-		spec.Tune = more(spec.Tune, "slice=8")
-		want.check(t, spec)
-	}
-	// The error blames the inner environment, not the automatic reset around it.
-	spec := smallDiscovery("sac", t.TempDir(), 1)
-	spec.Env, spec.Environment = "", broken{plane{"plane"}, "rewards of rank 2"}
-	failing{"evaluation", stepName, step,
-		": it returns Reward of shape (Float32)[2, 1], not (Float32)[2] (2: policies of a slice of the batch or " +
-			"policies of the batch or numbers of an observation or numbers of an action or components of a " +
-			"descriptor)"}.check(t, spec)
 }
 
 // careless is an archive with mistakes.
@@ -201,32 +140,6 @@ func (h hasty) Offspring(parents evolution.Parents, _ *Node, _ random.Key) *Node
 	return parents.Genotypes
 }
 
-func TestMistakesInArchivesAndLearnersNameTheirLine(t *testing.T) {
-	const cellsAxis = "32: cells of the archive"
-	grid := repertoire.Grid{}
-	at := lineWith(t, "func (c careless) Add")
-	for mistake, rest := range map[string]string{
-		"fields": ": it returns 2 tensors for the archive, not 3",
-		"descriptors": ": it returns the archive[1] of shape (Float32)[16, 2], not (Float32)[32, 2] (" +
-			batchAxis + "; " + sizesAxis + "; " + cellsAxis + ")",
-		"valid": ": it returns valid individuals of shape (Bool)[32], not (Bool)[16] (" + cellsAxis +
-			"; " + batchAxis + ")",
-	} {
-		spec := small(t.TempDir(), 1)
-		spec.Name, spec.Tune = "mistaken", more(spec.Tune, "slice=8").And(archiving(careless{grid, mistake}))
-		failing{"insertion of the generation", "qdnb.careless.Add", at, rest}.check(t, spec)
-	}
-	spec := smallOf("pga-map-elites", t.TempDir(), 1)
-	spec.Name, spec.Tune = "mistaken", more(spec.Tune, "slice=4").And(Tune(
-		func(h *evolution.MapElites) {
-			h.Mix = evolution.Mix{{Emitter: hasty{h.Mix[0].Emitter.(evolution.PolicyGradient)}, Of: 0.5},
-				{Emitter: evolution.IsoLineEmitter{}, Of: 0.5}}
-		}))
-	failing{"proposals", "qdnb.hasty.Offspring", lineWith(t, "func (h hasty) Offspring"),
-		"(" + cellsAxis + "; " + paramsAxis +
-			"; 8: proposals of a worker or proposals of an emitter)"}.check(t, spec)
-}
-
 // confused is a diversity reward with mistakes.
 type confused struct{ Mistake string }
 
@@ -253,25 +166,94 @@ type odd struct{ skills.DiversityOnly }
 
 func (odd) Reward(task, diversity, _ *Node) *Node { return ReduceAllMean(Mul(task, diversity)) }
 
-func TestMistakesInDiversitiesAndObjectivesNameTheirLine(t *testing.T) {
-	const program, updates = "iteration", "16: transitions of an update"
-	for mistake, want := range map[string]failing{
-		"skills": {program, "qdnb.confused.Reward",
-			lineWith(t, "\t\treturn ReduceSum(Mul(b.Skill, b.Now), 1)"),
-			"(" + updates + "; 3: skills; " + sizesAxis + ")"},
-		"rank": {program, "qdnb.confused.Reward", lineWith(t, "func (c confused) Reward"),
-			": it returns diversity rewards of shape (Float32)[16, 1], not (Float32)[16] (" + updates + ")"},
-		"loss": {program, "qdnb.confused.Learn", lineWith(t, "func (c confused) Learn"),
-			": it returns loss of shape (Float32)[16], not (Float32) (" + updates + ")"},
-	} {
-		spec := smallDiscovery("diayn-reward", t.TempDir(), 1)
-		spec.Name, spec.Tune = "mistaken", spec.Tune.And(skilled(skills.Parts{Diversity: confused{mistake}}))
-		want.check(t, spec)
+// A mistake in the graphs of an emitter, an environment, an archive, a diversity or an objective is one line, which begins
+// with the function and its line, and says what the sizes are.
+func TestMistakesNameTheirLine(t *testing.T) {
+	const axes, sizes = " (" + sliceAxis + "; " + paramsAxis + ")", " (" + sliceAxis + "; " + sizesAxis + ")"
+	const cellsAxis, updates = "32: cells of the archive", "16: transitions of an update"
+	var none []int
+	with := func(spec Spec, set string, part Tuning) Spec {
+		spec.Tune = more(spec.Tune, set).And(part)
+		return spec
 	}
-	spec := smallDiscovery("diayn-reward", t.TempDir(), 1)
-	spec.Name, spec.Tune = "mistaken", spec.Tune.And(skilled(skills.Parts{Objective: odd{}}))
-	failing{program, "qdnb.odd.Reward", lineWith(t, "func (odd) Reward"),
-		": it returns rewards of shape (Float32), not (Float32)[16] (" + updates + ")"}.check(t, spec)
+	emits := func(e evolution.Stateless) Spec { return with(small("", 1), "slice=8", emitting(e)) }
+	in := func(mistake string) Spec { return with(own("", broken{plane{"plane"}, mistake}), "slice=8", nil) }
+	keeps := func(mistake string) Spec {
+		return with(small("", 1), "slice=8", archiving(careless{repertoire.Grid{}, mistake}))
+	}
+	learns := func(p skills.Parts) Spec {
+		return with(smallDiscovery("diayn-reward", "", 1), "batch_size=16", skilled(p))
+	}
+	gradients := with(smallOf("pga-map-elites", "", 1), "slice=4", Tune(func(h *evolution.MapElites) {
+		h.Mix = evolution.Mix{{Emitter: hasty{h.Mix[0].Emitter.(evolution.PolicyGradient)}, Of: 0.5},
+			{Emitter: evolution.IsoLineEmitter{}, Of: 0.5}}
+	}))
+	restarting := smallDiscovery("sac", "", 1) // where the inner environment is blamed, not the automatic reset around it
+	restarting.Env, restarting.Environment = "", broken{plane{"plane"}, "rewards of rank 2"}
+	emitted := func(at, rest string) failing {
+		return failing{"generation", "qdnb.TestMistakesNameTheirLine", at, rest}
+	}
+	stepped := func(rest string) failing {
+		return failing{"generation", "qdnb.broken.Step", lineWith(t, "func (b broken) Step"), rest}
+	}
+	added := func(rest string) failing {
+		return failing{"insertion of the generation", "qdnb.careless.Add", lineWith(t, "func (c careless) Add"), rest}
+	}
+	for _, c := range []struct {
+		spec Spec
+		want failing
+	}{
+		{emits(func(p evolution.Parents, keys random.Key) *Node {
+			x := p.Sample(keys)
+			return Add(x, keys.FoldIn(1).Normal(8))
+		}), emitted(here(-1), axes)},
+		{emits(func(p evolution.Parents, keys random.Key) *Node {
+			return Slice(p.Sample(keys), AxisRange(), AxisRange(1))
+		}), emitted(here(-2), ": it returns children of shape (Float32)[8, 113], not (Float32)[8, 114]"+axes)},
+		{emits(func(evolution.Parents, random.Key) *Node {
+			return nil
+		}), emitted(here(-2), ": it returns nil for children of shape (Float32)[8, 114]"+axes)},
+		{emits(func(p evolution.Parents, keys random.Key) *Node {
+			return MulScalar(p.Sample(keys), float64(none[3]))
+		}), emitted(here(-1), "runtime error: index out of range [3] with length 0")},
+		{emits(func(p evolution.Parents, keys random.Key) *Node {
+			var settings *struct{ Sigma float64 }
+			return MulScalar(p.Sample(keys), settings.Sigma)
+		}), emitted(here(-1), "runtime error: invalid memory address or nil pointer dereference")},
+
+		{in("wide observations"), failing{"generation", "qdnb.broken.Reset", lineWith(t, "func (b broken) Reset"),
+			": it returns Observation of shape (Float32)[8, 4], not (Float32)[8, 2]" + sizes}},
+		{in("actions"), failing{"generation", "qdnb.broken.Step", lineWith(t, "\t\taction = Add(action, s.Reward)"), sizes}},
+		{in("rewards of rank 2"), stepped(": it returns Reward of shape (Float32)[8, 1], not (Float32)[8] (" + sliceAxis + ")")},
+		{in("no descriptor"), stepped(": it returns nil for Descriptor of shape (Float32)[8, 2]" + sizes)},
+		{in("another world"), stepped(": it returns 2 tensors for PhysicsState, not 1")},
+		{restarting, failing{"evaluation", "qdnb.broken.Step", lineWith(t, "func (b broken) Step"),
+			": it returns Reward of shape (Float32)[2, 1], not (Float32)[2] (2: policies of a slice of the batch or " +
+				"policies of the batch or numbers of an observation or numbers of an action or components of a " +
+				"descriptor)"}},
+
+		{keeps("fields"), added(": it returns 2 tensors for the archive, not 3")},
+		{keeps("descriptors"), added(": it returns the archive[1] of shape (Float32)[16, 2], not (Float32)[32, 2] (" +
+			batchAxis + "; " + sizesAxis + "; " + cellsAxis + ")")},
+		{keeps("valid"), added(": it returns valid individuals of shape (Bool)[32], not (Bool)[16] (" + cellsAxis + "; " +
+			batchAxis + ")")},
+		{gradients, failing{"proposals", "qdnb.hasty.Offspring", lineWith(t, "func (h hasty) Offspring"),
+			"(" + cellsAxis + "; " + paramsAxis + "; 8: proposals of a worker or proposals of an emitter)"}},
+
+		{learns(skills.Parts{Diversity: confused{"skills"}}), failing{"iteration", "qdnb.confused.Reward",
+			lineWith(t, "\t\treturn ReduceSum(Mul(b.Skill, b.Now), 1)"), "(" + updates + "; 3: skills; " + sizesAxis + ")"}},
+		{learns(skills.Parts{Diversity: confused{"rank"}}), failing{"iteration", "qdnb.confused.Reward",
+			lineWith(t, "func (c confused) Reward"),
+			": it returns diversity rewards of shape (Float32)[16, 1], not (Float32)[16] (" + updates + ")"}},
+		{learns(skills.Parts{Diversity: confused{"loss"}}), failing{"iteration", "qdnb.confused.Learn",
+			lineWith(t, "func (c confused) Learn"),
+			": it returns loss of shape (Float32)[16], not (Float32) (" + updates + ")"}},
+		{learns(skills.Parts{Objective: odd{}}), failing{"iteration", "qdnb.odd.Reward", lineWith(t, "func (odd) Reward"),
+			": it returns rewards of shape (Float32), not (Float32)[16] (" + updates + ")"}},
+	} {
+		c.spec.Runs = t.TempDir()
+		c.want.check(t, c.spec)
+	}
 }
 
 // ownCells is a grid of cells of its own.

@@ -395,22 +395,6 @@ func imported(t *testing.T, run *runs.Run) *runs.Run {
 	}))
 }
 
-func TestVariantsAreAdaptedAndControlled(t *testing.T) {
-	root := t.TempDir()
-	run, err := Adapt(context.Background(), AdaptSpec{
-		Skills: imported(t, walkers(t, root, "map-elites")), Perturbation: envs.GravityMultiplier,
-		Values: [][]float64{{1}}, Episodes: 1,
-		Runs: root, Backend: "go", Quiet: true,
-	})
-	if err != nil || !run.Status.Finished {
-		t.Errorf("adapted: %v, %v", run, err)
-	}
-	if run := controlled(t, smallControl(imported(t, cheetahs(t, root, "map-elites")), root,
-		1)); !run.Status.Finished {
-		t.Errorf("controlled: %+v", run.Status)
-	}
-}
-
 // A run with replaced parts does not record the settings that only its algorithm's own parts read, and
 // its identity does not depend on them. What replaces a part may have such a setting itself.
 func TestIgnoredSettingsAreNotRecorded(t *testing.T) {

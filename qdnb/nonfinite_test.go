@@ -121,65 +121,47 @@ func TestDivergedLoss(t *testing.T) {
 	}
 }
 
-// Souring is an archive a part of which becomes NaN in generation 5.
+// Souring is an archive a part of which becomes NaN in generation 5, or what it measures as a [repertoire.Measurer].
 type Souring struct {
 	repertoire.Grid
-	Fault string `json:"-"`
-	Age   *Node
+	Fault        string `json:"-"`
+	Age, Returns *Node
 }
 
 func (a Souring) Empty(task scoring.Task, key random.Key) repertoire.Archive {
 	a.Grid, a.Age = a.Grid.Empty(task, key).(repertoire.Grid), Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32))
+	a.Returns = InsertAxes(a.Elites.Fitness, 1)
 	return a
 }
 
 func (a Souring) Add(found repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
 	grid, in := a.Grid.Add(found)
 	a.Grid, a.Age = grid.(repertoire.Grid), OnePlus(a.Age)
+	a.Returns = InsertAxes(a.Elites.Fitness, 1)
 	at := map[string]**Node{"fitnesses": &a.Elites.Fitness, "descriptors": &a.Elites.Descriptors,
-		"Archive.Age": &a.Age, "improvement": &in.Improvement}
-	if x, ok := at[a.Fault]; ok {
-		*x = sour(*x, a.Age)
-	}
+		"Archive.Age": &a.Age, "spread": &a.Returns}
+	x := at[a.Fault]
+	*x = sour(*x, a.Age)
 	return a, in
+}
+
+func (a Souring) Cells() repertoire.Cells {
+	cells := a.Grid.Cells()
+	cells.Objectives = a.Returns
+	return cells
+}
+
+func (Souring) Slots() int        { return 1 }
+func (Souring) Columns() []string { return []string{"spread"} }
+
+func (Souring) Measure(_ scoring.Task, objectives npz.Array) ([]float64, error) {
+	x, err := objectives.Float32s()
+	return []float64{float64(x[0])}, err
 }
 
 // sour returns NaN where an age is above 5.
 func sour(x, age *Node) *Node {
 	return Where(BroadcastToDims(GreaterThan(age, ConstAs(age, 5)), x.Shape().Dimensions...), ConstAs(x, math.NaN()), x)
-}
-
-// souringFronts is a [repertoire.Measurer] whose results become NaN.
-type souringFronts struct {
-	Souring
-	Returns *Node
-}
-
-func (a souringFronts) Empty(task scoring.Task, key random.Key) repertoire.Archive {
-	a.Souring = a.Souring.Empty(task, key).(Souring)
-	a.Returns = InsertAxes(a.Elites.Fitness, 1)
-	return a
-}
-
-func (a souringFronts) Add(found repertoire.Evaluated) (repertoire.Archive, repertoire.Insertion) {
-	after, in := a.Souring.Add(found)
-	a.Souring = after.(Souring)
-	a.Returns = InsertAxes(sour(a.Elites.Fitness, a.Age), 1)
-	return a, in
-}
-
-func (a souringFronts) Cells() repertoire.Cells {
-	cells := a.Souring.Cells()
-	cells.Objectives = a.Returns
-	return cells
-}
-
-func (souringFronts) Slots() int        { return 1 }
-func (souringFronts) Columns() []string { return []string{"spread"} }
-
-func (souringFronts) Measure(_ scoring.Task, objectives npz.Array) ([]float64, error) {
-	x, err := objectives.Float32s()
-	return []float64{float64(x[0])}, err
 }
 
 // souringEmitter is an emitter whose state becomes NaN, without a loss.
@@ -208,7 +190,7 @@ func TestNaNStateIsNotSaved(t *testing.T) {
 		"fitnesses of qdnb.Souring is NaN in generation 5": archiving(Souring{Fault: "fitnesses"}),
 		"descriptors of qdnb.Souring is NaN":               archiving(Souring{Fault: "descriptors"}),
 		"Archive.Age of qdnb.Souring is NaN":               archiving(Souring{Fault: "Archive.Age"}),
-		"spread of qdnb.souringFronts is NaN in gen":       archiving(souringFronts{}),
+		"spread of qdnb.Souring is NaN in gen":             archiving(Souring{Fault: "spread"}),
 		"Step of qdnb.souringEmitter is NaN":               emitting(souringEmitter{}),
 	} {
 		spec := small(t.TempDir(), 3)

@@ -175,92 +175,84 @@ func TestVariantsResumeBitForBit(t *testing.T) {
 	}
 }
 
-// Without an intact checkpoint, extending would start again over the finished run, also where an
-// extension was killed or a damaged status was removed.
-func TestExtensionNeedsACheckpoint(t *testing.T) {
-	whole := train(t, small(t.TempDir(), 2))
-	flip := func(name string) func(dir string) {
+// A run that lacks what its training needs, or whose files are damaged, does not start again over its results, and a
+// finished run without its repertoire is not complete: one line says what is missing, and no file changes. Trained
+// afresh, it is set aside. A finished learner can be extended only with its whole replay buffer.
+func TestRunsThatCannotResume(t *testing.T) {
+	whole, pga := train(t, small(t.TempDir(), 2)), train(t, smallOf("pga-map-elites", t.TempDir(), 2))
+	sac, half := train(t, smallDiscovery("sac", t.TempDir(), 11)), small(t.TempDir(), 40)
+	stopped(t, half)
+	unfinished := must.Get(filepath.Glob(filepath.Join(half.Runs, "*")))[0]
+	each := func(pattern string, do func(path string)) func(dir string) {
 		return func(dir string) {
-			path := filepath.Join(dir, name)
+			paths := must.Get(filepath.Glob(filepath.Join(dir, pattern)))
+			for _, path := range paths {
+				do(path)
+			}
+			errtest.Equal(t, pattern+" is there", len(paths) > 0, true)
+		}
+	}
+	remove := func(pattern string) func(string) {
+		return each(pattern, func(path string) { must.Do(os.RemoveAll(path)) })
+	}
+	flip := func(pattern string) func(string) {
+		return each(pattern, func(path string) {
 			data := must.Get(os.ReadFile(path))
 			data[len(data)/3] ^= 1
 			must.Do(os.WriteFile(path, data, 0o666))
-		}
-	}
-	remove := func(name string) func(dir string) {
-		return func(dir string) { must.Do(os.RemoveAll(filepath.Join(dir, name))) }
-	}
-	const state, damaged = "checkpoints/state-000000002.npz", "state-000000002.npz is damaged ("
-	for name, c := range map[string]struct {
-		harm func(dir string)
-		want string
-	}{
-		"missing":    {remove("checkpoints"), "no checkpoint to resume from"},
-		"damaged":    {flip(state), damaged},
-		"genotypes":  {flip("repertoire.npz"), damaged},
-		"incomplete": {remove("repertoire.npz"), damaged},
-		"no status":  {func(dir string) { remove("status.json")(dir); flip(state)(dir) }, damaged},
-		"rows":       {remove("metrics.csv"), "has a checkpoint, but no valid metrics.csv"},
-		"killed": {func(dir string) {
-			w := must.Get(runs.Create(filepath.Dir(dir), whole.Config))
-			s := w.Status
-			s.Finished = false
-			must.Do(errors.Join(w.SaveStatus(s), w.Close()))
-			flip(state)(dir)
-		}, damaged},
-	} {
-		folder := t.TempDir()
-		dir := filepath.Join(folder, whole.Name())
-		must.Do(os.CopyFS(dir, os.DirFS(whole.Dir)))
-		c.harm(dir)
-		before := contents(t, dir)
-		said := stderr(t, func() {
-			errtest.Want(t, errtest.Of(Train(t.Context(), small(folder, 3))), dir, c.want, "--fresh sets the run aside")
 		})
-		if same := maps.Equal(before, contents(t, dir)); said != "" || !same {
-			t.Errorf("%s: the refused extension says %q, and the files are unchanged: %v", name, said, same)
-		}
 	}
-}
-
-// An unfinished run whose checkpoints are missing or damaged does not start again over its rows and
-// snapshots, and a finished run without its repertoire is not complete.
-func TestLostFilesAreReported(t *testing.T) {
-	whole, half := train(t, small(t.TempDir(), 2)), small(t.TempDir(), 40)
-	stopped(t, half)
-	for _, c := range []struct {
-		of        Spec
-		dir       string
-		harm, why string
+	partOfBuffer := func(dir string) { // as a process leaves that is killed while it deletes the buffer
+		must.Do(os.MkdirAll(filepath.Join(dir, "replay"), 0o777))
+		must.Do(os.WriteFile(filepath.Join(dir, "replay", "000000000000-000000000001.npz"), nil, 0o666))
+	}
+	kill := func(dir string) { // an extension
+		w := must.Get(runs.Create(filepath.Dir(dir), whole.Config))
+		s := w.Status
+		s.Finished = false
+		must.Do(errors.Join(w.SaveStatus(s), w.Close()))
+	}
+	const state, damaged, lost = "checkpoints/state-*.npz", "state-000000002.npz is damaged (", "no checkpoint to resume from"
+	longer, again := small("", 3), small("", 2)
+	for i, c := range []struct {
+		from string
+		spec Spec
+		want string
+		harm []func(dir string)
 	}{
-		{half, half.Runs, "state-*.npz", "generations and "},
-		{half, half.Runs, "checkpoints", "but it has no checkpoint to resume from"},
-		{half, half.Runs, "status.json checkpoints", "has been trained, but it has no checkpoint to resume from"},
-		{half, half.Runs, "flip", "is damaged ("},
-		{small("", 2), filepath.Dir(whole.Dir), "repertoire.npz", "lacks its repertoire.npz"},
+		{whole.Dir, longer, lost, []func(string){remove("checkpoints")}},
+		{whole.Dir, longer, damaged, []func(string){flip(state)}},
+		{whole.Dir, longer, damaged, []func(string){flip("repertoire.npz")}}, // with the genotypes
+		{whole.Dir, longer, damaged, []func(string){remove("repertoire.npz")}},
+		{whole.Dir, longer, damaged, []func(string){remove("status.json"), flip(state)}},
+		{whole.Dir, longer, damaged, []func(string){kill, flip(state)}},
+		{whole.Dir, longer, "has a checkpoint, but no valid metrics.csv", []func(string){remove("metrics.csv")}},
+		{whole.Dir, again, "lacks its repertoire.npz", []func(string){remove("repertoire.npz")}},
+		{unfinished, half, "generations and ", []func(string){remove(state)}},
+		{unfinished, half, "but it has " + lost, []func(string){remove("checkpoints")}},
+		{unfinished, half, "has been trained, but it has " + lost, []func(string){remove("status.json"), remove("checkpoints")}},
+		{unfinished, half, "is damaged (", []func(string){flip(state)}},
+		{pga.Dir, smallOf("pga-map-elites", "", 4), "its replay buffer was not kept", nil},
+		{pga.Dir, smallOf("pga-map-elites", "", 4), "its replay buffer was not kept", []func(string){partOfBuffer}},
+		{sac.Dir, smallDiscovery("sac", "", 14), "its replay buffer was not kept", nil},
+		{sac.Dir, smallDiscovery("sac", "", 14), "its replay buffer was not kept", []func(string){partOfBuffer}},
 	} {
-		folder := t.TempDir()
-		must.Do(os.CopyFS(folder, os.DirFS(c.dir)))
-		for _, pattern := range strings.Fields(c.harm) {
-			for _, below := range []string{"*", filepath.Join("*", "checkpoints")} {
-				for _, path := range must.Get(filepath.Glob(filepath.Join(folder, below, pattern))) {
-					must.Do(os.RemoveAll(path))
-				}
-			}
+		c.spec.Runs = t.TempDir()
+		dir := filepath.Join(c.spec.Runs, filepath.Base(c.from))
+		must.Do(os.CopyFS(dir, os.DirFS(c.from)))
+		for _, harm := range c.harm {
+			harm(dir)
 		}
-		if c.harm == "flip" {
-			for _, path := range must.Get(filepath.Glob(filepath.Join(folder, "*", "checkpoints", "*"))) {
-				must.Do(os.Truncate(path, 100))
-			}
+		before, advice := contents(t, dir), "--fresh sets the run aside"
+		if strings.Contains(c.want, "replay") {
+			advice = "--fresh trains it again, and --keep-replay"
 		}
-		before := contents(t, folder)
-		c.of.Runs = folder
-		errtest.Want(t, errtest.Of(Train(background, c.of)), c.why, "--fresh sets the run aside")
-		if !maps.Equal(before, contents(t, folder)) {
-			t.Errorf("%s: files changed", c.harm)
+		said := stderr(t, func() { errtest.Want(t, errtest.Of(Train(background, c.spec)), dir, c.want, advice) })
+		if same := maps.Equal(before, contents(t, dir)); said != "" || !same {
+			t.Errorf("case %d: it says %q, and the files are unchanged: %v", i, said, same)
 		}
-		c.of.Fresh = true
-		train(t, c.of)
+		c.spec.Fresh = true
+		train(t, c.spec)
 	}
 }
 
@@ -275,28 +267,6 @@ func contents(t *testing.T, dir string) map[string]string {
 		return err
 	}))
 	return files
-}
-
-// A finished learner can be extended only with its replay buffer. Without it, or with a part of it,
-// as a process leaves that is killed while it deletes the buffer, one line says so.
-func TestExtensionNeedsTheReplayBuffer(t *testing.T) {
-	for name, of := range map[string]func(folder string, extended int) Spec{
-		"pga": func(folder string, extended int) Spec { return smallOf("pga-map-elites", folder, 2+2*extended) },
-		"sac": func(folder string, extended int) Spec { return smallDiscovery("sac", folder, 11+3*extended) },
-	} {
-		folder := t.TempDir()
-		run := train(t, of(folder, 0))
-		for range 2 {
-			before := contents(t, run.Dir)
-			errtest.Want(t, errtest.Of(Train(t.Context(), of(folder, 1))), run.Dir, "its replay buffer was not kept",
-				"--fresh trains it again", "--keep-replay")
-			if !maps.Equal(before, contents(t, run.Dir)) {
-				t.Errorf("%s: the refused extension changes files", name)
-			}
-			must.Do(os.MkdirAll(filepath.Join(run.Dir, "replay"), 0o777))
-			must.Do(os.WriteFile(filepath.Join(run.Dir, "replay", "000000000000-000000000001.npz"), nil, 0o666))
-		}
-	}
 }
 
 // fixtureEnv makes [TestFolderOfThisVersion] write its folder again, after a change of a format that is intended.

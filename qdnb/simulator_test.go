@@ -281,21 +281,13 @@ func TestMistakesOfSimulators(t *testing.T) {
 	errtest.Want(t, errtest.Of(Train(background, starts)), "starts, memory and weights are settings of rollouts")
 }
 
-// fragile is an emitter whose loss is infinite after fitnesses of 1e30.
-type fragile struct{ evolution.Stateless }
-
-func (f fragile) Init(evolution.Start, random.Key) evolution.Emitter { return f }
-
-func (f fragile) Update(g evolution.Generation, _ random.Key) (evolution.Emitter, []evolution.Metric) {
-	return f, []evolution.Metric{{Name: "loss", Value: ReduceAllMax(Square(g.Found.Fitness))}}
-}
-
 // A generation after which the search cannot learn is not saved: the run resumes before it.
 func TestAskAfterADivergence(t *testing.T) {
 	of := func(folder string) Spec {
 		spec := simulated("map-elites", folder, 4)
-		spec.Name, spec.Tune = "fragile", spec.Tune.And(emitting(fragile{
-			func(p evolution.Parents, keys random.Key) *Node { return p.Sample(keys) }}))
+		spec.Name, spec.Tune = "fragile", spec.Tune.And(emitting(reporting{"loss", func(g evolution.Generation) *Node {
+			return ReduceAllMax(Square(g.Found.Fitness)) // infinite after fitnesses of 1e30
+		}}))
 		return spec
 	}
 	whole, spec := train(t, of(t.TempDir())), of(t.TempDir())

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -213,36 +214,28 @@ func storedRun(t *testing.T, root, env string, dims int, status runs.Status) str
 	return w.Dir
 }
 
-// show says how many evaluations were not finite, and whether any was.
-func TestShowOfInvalidEvaluations(t *testing.T) {
+// show says how many evaluations were not finite, and whether any was. One descriptor component gives a strip, several
+// give a map of each pair, more than six give parallel coordinates, and what is left out is said.
+func TestShowOfStoredRuns(t *testing.T) {
+	const drawn = "distribution.png metrics.png repertoire.png"
 	for _, c := range []struct {
-		best float64
-		want string
-	}{{2, "invalid        312 of 2000 evaluations were not finite, and were left out\n"},
-		{math.Inf(-1), "complete; no evaluation was finite: see what envtest.Check says"}} {
-		run := storedRun(t, t.TempDir(), "elsewhere", 2, runs.Status{Observations: 2, Actions: 2,
-			MaxFitness: c.best, Invalid: 312, Progress: runs.Progress{Evaluations: 2000}})
-		if stdout, _ := succeed(t, "show", run, "--figures", t.TempDir()); !strings.Contains(stdout, c.want) {
-			t.Errorf("%s; want %q", stdout, c.want)
-		}
-	}
-}
-
-// One descriptor component gives a strip, several give a map of each pair, more than six give parallel
-// coordinates, and what is left out is said.
-func TestShowOfDescriptorsThatAreNotInAPlane(t *testing.T) {
-	for dims, want := range map[int][2]string{
-		1: {"distribution.png metrics.png repertoire.png snapshots.png", ""},
-		3: {"distribution.png metrics.png repertoire.png", "they have at most 2 descriptor components, not 3"},
-		4: {"distribution.png metrics.png repertoire.png", "they have at most 2 descriptor components, not 4"},
-		7: {"distribution.png metrics.png repertoire.png", "they have at most 2 descriptor components, not 7"},
+		dims       int
+		best       float64
+		drawn, say string
+	}{
+		{2, 2, drawn + " snapshots.png", "invalid        312 of 2000 evaluations were not finite, and were left out\n"},
+		{2, math.Inf(-1), drawn + " snapshots.png", "complete; no evaluation was finite: see what envtest.Check says"},
+		{1, 2, drawn + " snapshots.png", ""},
+		{3, 2, drawn, "they have at most 2 descriptor components, not 3"},
+		{4, 2, drawn, "they have at most 2 descriptor components, not 4"},
+		{7, 2, drawn, "they have at most 2 descriptor components, not 7"},
 	} {
-		run := storedRun(t, t.TempDir(), "elsewhere", dims, runs.Status{Observations: 2, Actions: 2})
+		run := storedRun(t, t.TempDir(), "elsewhere", c.dims, runs.Status{Observations: 2, Actions: 2,
+			MaxFitness: c.best, Invalid: 312, Progress: runs.Progress{Evaluations: 2000}})
 		dir := filepath.Join(t.TempDir(), "figures")
-		stdout, stderr, status := invoke(t, "show", run, "--figures", dir)
-		if got := filesIn(t, dir); status != 0 || got != want[0] || !strings.Contains(stdout, want[1]) {
-			t.Errorf("%d components: drew %q, said %q%s", dims, got, stdout, stderr)
-		}
+		stdout, _ := succeed(t, "show", run, "--figures", dir)
+		errtest.Contains(t, stdout, c.say)
+		errtest.Equal(t, fmt.Sprintf("figures of %d components", c.dims), filesIn(t, dir), c.drawn)
 	}
 }
 
