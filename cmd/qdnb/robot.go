@@ -182,11 +182,10 @@ func (c *robotCmd) compare(ctx context.Context, v *verification) error {
 		v.StepsPerSecond, err = system.Speed(ctx, p)
 		return err
 	}, func() {
-		done := 0.0
-		for _, p := range phases[:at.Load()] {
-			done += p.share
-		}
-		bar.Update(done, phases[at.Load()].doing)
+		i := at.Load()
+		done := float64(i) / float64(len(phases))
+		bar.Begin(done) // no time left: a program that is in the cache takes none
+		bar.Update(done, phases[i].doing)
 	}); err != nil {
 		return err
 	}
@@ -201,19 +200,16 @@ func (c *robotCmd) compare(ctx context.Context, v *verification) error {
 }
 
 // phase is a part of a verification.
-type phase struct {
-	name, doing string
-	share       float64 // of the time
-}
+type phase struct{ name, doing string }
 
-// phases are those of a verification in their order, with their shares for ANYmal C.
+// phases are those of a verification in their order.
 var phases = []phase{
-	{"MuJoCo", "MuJoCo computes states and rollouts", 0.1},
-	{"poses", "compiling the poses of bodies", 0.05},
-	{"forces", "compiling forces", 0.15},
-	{"step", "compiling a step", 0.3},
-	{"acceleration", "compiling accelerations", 0.1},
-	{"speed", "compiling rollouts, and timing them", 0.3},
+	{"MuJoCo", "MuJoCo computes states and rollouts"},
+	{"poses", "compiling the poses of bodies"},
+	{"forces", "compiling forces"},
+	{"step", "compiling a step"},
+	{"acceleration", "compiling accelerations"},
+	{"speed", "compiling rollouts, and timing them"},
 }
 
 // untilInterrupted computes what nothing has to end in order, such as XLA's compilation, which nothing interrupts, and
