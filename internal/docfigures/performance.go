@@ -81,6 +81,9 @@ func performance(context.Context, string) (figures.Grid, error) {
 			}
 			bars = append(bars, bar{ratio: ratio, hue: c.hue, name: fmt.Sprintf(c.row, r["case"])})
 		}
+		if len(bars) == first { // not measured
+			continue
+		}
 		slices.SortFunc(bars[first:], func(a, b bar) int { return cmp.Compare(b.ratio, a.ratio) })
 		legend = append(legend, figures.Entry{Text: c.peer, Mark: bars[first]})
 	}
