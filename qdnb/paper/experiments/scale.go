@@ -135,7 +135,7 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 		return runs.Budget{Time: 2 * time.Hour}
 	case s == Medium && unit == Steps && results.MediumSteps(algorithm, env) > 0:
 		return runs.Budget{EnvSteps: results.MediumSteps(algorithm, env)}
-	case s == Medium: // nothing was measured
+	case s == Medium: // in units of time, or if nothing was measured
 		return runs.Budget{CPU: results.MediumTime}
 	case s == Paper:
 		return runs.Budget{EnvSteps: results.PaperSteps(records.Of(algorithm).Work(), env)}
