@@ -97,7 +97,10 @@ func (b *nestingBuilder) NewFunction(name string) (compute.Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &nestingFunction{Function: f, builder: b}, nil
+	inner := &nestingFunction{Function: f, builder: b}
+	b.open = append(b.open, inner)
+	b.forgetReductions()
+	return inner, nil
 }
 
 type nestingFunction struct {
@@ -228,11 +231,18 @@ func (b *nestingBuilder) forgetReductions() {
 func (f *nestingFunction) Call(callee compute.Function, inputs ...compute.Value) ([]compute.Value,
 	error) {
 	results, err := f.Function.Call(unwrap(callee), inputs...)
-	if err == nil && strings.HasPrefix(callee.Name(), identityName) {
-		attributes := statementOf(results[0]).Attributes
-		attributes["mhlo.frontend_attributes"] = attribute(`{inlineable = "false"}`)
+	if err != nil {
+		return nil, err
 	}
-	return results, err
+	for name, text := range map[string]attribute{
+		identityName: `{inlineable = "false"}`,
+		outlinedName: `{inlineable = "false", xla_cpu_small_call = "true"}`,
+	} {
+		if strings.HasPrefix(callee.Name(), name) {
+			statementOf(results[0]).Attributes["mhlo.frontend_attributes"] = text
+		}
+	}
+	return results, nil
 }
 
 // attribute is the value of an attribute, as StableHLO writes it.
@@ -267,10 +277,15 @@ func unwrap(f compute.Function) compute.Function {
 // newClosure is graph.NewClosure with a scalar-constant cache for the closure alone. GoMLX keeps
 // one cache per graph, so it would reuse a constant of the outer function inside the closure, which
 // go-xla rejects ("operands are not part of the function").
-func newClosure(g *graph.Graph, define func(g *graph.Graph) []*graph.Node) *graph.Function {
+func newClosure(g *graph.Graph, define func(g *graph.Graph) []*graph.Node) (f *graph.Function) {
+	withOwnScalars(g, func() { f = graph.NewClosure(g, define) })
+	return f
+}
+
+func withOwnScalars(g *graph.Graph, do func()) {
 	cache := private[map[dtypes.DType]map[float64]*graph.Node](g, "scalars")
 	outer := *cache
 	*cache = make(map[dtypes.DType]map[float64]*graph.Node)
 	defer func() { *cache = outer }()
-	return graph.NewClosure(g, define)
+	do()
 }

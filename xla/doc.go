@@ -7,7 +7,8 @@
 //     devices; [Checkpoint] stores states by the names of their tensors.
 //   - [For], [Repeat] and [Loop] are loops inside a program over pytrees. They nest. [ForUnfused]
 //     is for bodies of large operations, such as network updates.
-//   - [Materialize] keeps XLA:CPU from recomputing a value in each of its users.
+//   - [Materialize] keeps XLA:CPU from recomputing a value in each of its users. [Outline] compiles a part of a
+//     large program on its own.
 //   - A process compiles programs with the same text once.
 //
 // Functions of nodes panic with the cause, others return errors. Compile turns a panic into an error.

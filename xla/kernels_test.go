@@ -88,6 +88,49 @@ func TestMaterialize(t *testing.T) {
 	})
 }
 
+// A function of its own computes what is inline otherwise, wherever it is called, with constants, reductions, loops
+// and functions of its own, and whether it uses all that it is given.
+func TestOutline(t *testing.T) {
+	type state struct{ Number, Sum, Unused *Node }
+	type result struct{ Number, Sum *Node }
+	inner := func(s state) result {
+		x := xla.For(s.Number.Graph(), 3, s.Number, func(step, x *Node) *Node {
+			return Add(MulScalar(x, 2), ConvertDType(step, x.DType()))
+		})
+		return result{xla.Outline(x, func(x *Node) *Node { return AddScalar(long(x), 1) }), Add(s.Sum, ReduceAllSum(x))}
+	}
+	for name, by := range map[string]func(*Graph, int, state, func(*Node, state) state) state{
+		"for": xla.For[state], "unfused": xla.ForUnfused[state],
+		"no loop": func(_ *Graph, _ int, s state, body func(*Node, state) state) state { return body(nil, s) },
+	} {
+		program := func(outline func(state, func(state) result) result) func(in []*Node) []*Node {
+			return func(in []*Node) []*Node {
+				end := by(in[0].Graph(), 2, state{in[0], ReduceAllSum(in[0]), in[0]}, func(_ *Node, s state) state {
+					r := outline(s, inner)
+					return state{MulScalar(r.Number, 1e-3), r.Sum, s.Unused}
+				})
+				return []*Node{end.Number, end.Sum}
+			}
+		}
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			var results [2][][]float32
+			for i, outline := range []func(state, func(state) result) result{xla.Outline[state, result],
+				func(s state, body func(state) result) result { return body(s) }} {
+				for _, out := range xlatest.Run(t, p, program(outline), xlatest.Tensor([]float32{1, -2, 0.5}, 3)) {
+					results[i] = append(results[i], xlatest.Flat[float32](t, out))
+				}
+			}
+			for i, got := range results[0] {
+				for k, x := range got {
+					if want := results[1][i][k]; math.Abs(float64(x-want)) > 1e-6*math.Abs(float64(want)) {
+						t.Errorf("%s: the numbers are %v, inline %v", name, results[0], results[1])
+					}
+				}
+			}
+		})
+	}
+}
+
 // loop is [xla.For] or [xla.ForUnfused].
 type loop = func(g *Graph, count int, state *Node, body func(*Node, *Node) *Node) *Node
 
@@ -132,6 +175,9 @@ func TestWhatXLAFuses(t *testing.T) {
 			return Mul(y, Reverse(y, 0))
 		}
 	}
+	outlined := func(body func(x *Node) *Node) func(x *Node) *Node {
+		return func(x *Node) *Node { return xla.Outline(x, body) }
+	}
 	called := func(nodes ...*Node) []*Node {
 		return NewFunction(nodes[0].Graph(), "other", func(g *Graph) []*Node {
 			return []*Node{Parameter(g, "x", nodes[0].Shape())}
@@ -150,6 +196,7 @@ func TestWhatXLAFuses(t *testing.T) {
 		{xla.ForUnfused[*Node], joining(xla.Join), joined, 3},
 		{xla.For[*Node], through(called), fusion, 1}, {xla.For[*Node], through(xla.Materialize), fusion, 2},
 		{xla.ForUnfused[*Node], through(xla.Materialize), fusion, 2},
+		{xla.ForUnfused[*Node], outlined(product), function, 1},
 	}
 	if os.Getenv("QDNB_TEST_DUMP") != "" {
 		for _, p := range programs {

@@ -174,13 +174,13 @@ func ForUnfused[T any](g *Graph, count int, state T, body func(step *Node, state
 
 // RepeatUnfused is [ForUnfused] with a count (int32 scalar) computed by the graph.
 func RepeatUnfused[T any](count *Node, state T, body func(step *Node, state T) T) T {
-	return repeat(count, state, dispatched, body)
+	return repeat(count, state, Unfused, body)
 }
 
-// dispatched returns step, an int32 scalar, computed by sorting two numbers. XLA:CPU cannot emit a
-// sort (nor a custom call, a Fourier transform or a collective operation) inside a single function,
+// Unfused returns step, an int32 scalar that a loop counts, computed by sorting two numbers. XLA:CPU cannot
+// emit a sort (nor a custom call, a Fourier transform or a collective operation) inside a single function,
 // so it does not fuse a loop that contains one, nor the loops around it.
-func dispatched(step *Node) *Node {
+func Unfused(step *Node) *Node {
 	g := step.Graph()
 	if KindOf(g) != backend.CPU {
 		return step

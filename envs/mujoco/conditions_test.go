@@ -23,6 +23,7 @@ func TestConditionsAreOtherModels(t *testing.T) {
 	}{"gym_ant": {"aux_1", 0.3 - 0.75, 3}, "own_servo": {"b", 0, 20}} {
 		t.Run(name, func(t *testing.T) {
 			plain := must.Get(NewSystem(accepted(t, name), Options{IgnorePairs: true}))
+			plain.parted = true // so that parts are told the conditions, too
 			m := accepted(t, name)
 			for b, part := range plain.BodyNames() {
 				if part != of.body {

@@ -33,8 +33,9 @@ type contact struct {
 	Rows     *Node             // of deepest contacts: their rows among all of the set's, int32 [n, B]; nil: all
 }
 
-// constrain finds the constraints of a state: positions q, velocities v and the links' velocities.
-func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial) constraints {
+// constrain finds the constraints of a state: what [System.collisions] found, positions q, velocities v and the
+// links' velocities.
+func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num, velocity []spatial) constraints {
 	m := s.model
 	var c constraints
 	// Of the stacked rows: D, the damping B, and K d (r - margin).
@@ -113,9 +114,9 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 		var violation, d algebra.Num
 		p := s.parametersUnder(k.Under, set)
 		if set.parts != nil {
-			found, p, violation, d = s.deepest(k, set, p)
+			found, p, violation, d = s.deepest(k, contacts, set, p)
 		} else {
-			found = s.collide(k, set)
+			found = contacts[slices.Index(s.contacts, set)]
 			found.Friction = p.friction
 			violation = found.Distance.Minus(p.margin).Materialize()
 			d = p.law.impedance(violation)
@@ -138,7 +139,7 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 		}
 		stack(s.edges(set), d, weight, p.law, violation, active, false)
 	}
-	rate, coneRate := s.violationRates(k, c, v, velocity)
+	rate, coneRate := s.violationRates(k, c, v, s.ofLinks(velocity))
 	if len(stiffness) > 0 {
 		c.Stiffness = materializedStack(stiffness)
 		c.Reference = rate.Times(algebra.Concat(damping...)).Plus(algebra.Concat(pull...)).Neg().Materialize()
@@ -158,6 +159,18 @@ func (s *System) constrain(k kinematics, q, v []algebra.Num, velocity []spatial)
 }
 
 func materializedStack(of []algebra.Num) algebra.Num { return algebra.Concat(of...).Materialize() }
+
+// collisions finds the contacts of each of [System.contacts].
+func (s *System) collisions(k kinematics) (all []contact) {
+	for _, set := range s.contacts {
+		found := s.collide(k, set)
+		if !slices.Contains(s.acting, set) { // tangents of the deepest suffice
+			found.Frame = [3]algebra.Vector{found.Frame[0]}
+		}
+		all = append(all, found)
+	}
+	return all
+}
 
 // collide finds the contacts of a set.
 func (s *System) collide(k kinematics, set *contactSet) contact {
@@ -190,7 +203,11 @@ func (s *System) relativePlaces(k kinematics, sides [2]side) (at [2]place, origi
 			position := s.placed(k, side, 3)
 			at[i].position = position.Plus(turn.Of(at[i].position)).Materialize()
 			at[i].turn = materializeRotation(turned(turn, at[i].turn))
-			origins[i] = s.placed(k, side, 4)
+			if s.trees() == 1 {
+				origins[i] = k.Origin[0].Each(func(x algebra.Num) algebra.Num { return spread(x, len(side.link)) })
+			} else {
+				origins[i] = s.placed(k, side, 4)
+			}
 		}
 	}
 	switch {
@@ -228,18 +245,10 @@ func (s *System) trees() (n int) {
 
 // placed returns one of the vectors of [kinematics.placed] of the links of a side.
 func (s *System) placed(k kinematics, side side, which int) algebra.Vector {
-	if all := k.Links[which]; side.group == anyLink && all.X.Rows > 0 {
-		return all.Each(func(x algebra.Num) algebra.Num { return gather(x, side.link) })
+	if side.group == anyLink {
+		return k.Links[which].Each(func(x algebra.Num) algebra.Num { return gather(x, side.link) })
 	}
 	return s.linksOf(side, func(group int) algebra.Vector { return k.placed(group)[which] })
-}
-
-// withLinks returns kinematics with Links, which several sets of contacts share.
-func (s *System) withLinks(k kinematics) kinematics {
-	for which := range k.Links {
-		k.Links[which] = s.ofAllLinks(func(group int) algebra.Vector { return k.placed(group)[which] })
-	}
-	return k
 }
 
 // ofAllLinks stacks vectors of the links of all groups.
@@ -249,6 +258,35 @@ func (s *System) ofAllLinks(of func(group int) algebra.Vector) algebra.Vector {
 		all = append(all, of(i))
 	}
 	return stackVectors(all)
+}
+
+// linkMotions are spatial vectors of the links of each group, and of those of all groups, one after the other: what is
+// no recursion computes with the latter, in fewer operations.
+type linkMotions struct {
+	each []spatial
+	all  spatial
+}
+
+func (s *System) ofLinks(each []spatial) linkMotions {
+	return linkMotions{each, spatial{s.ofAllLinks(func(group int) algebra.Vector { return each[group].Ang }),
+		s.ofAllLinks(func(group int) algebra.Vector { return each[group].Lin })}}
+}
+
+// ofGroup returns the rows of a group of a num of all links.
+func (s *System) ofGroup(x algebra.Num, group int) algebra.Num {
+	first := 0
+	for _, g := range s.groups[:group] {
+		first += g.rows()
+	}
+	return x.Slice(first, s.groups[group].rows())
+}
+
+// byGroup returns the spatial vectors of each group, given those of all links.
+func (s *System) byGroup(all spatial) (each []spatial) {
+	for i := range s.groups {
+		each = append(each, all.each(func(x algebra.Num) algebra.Num { return s.ofGroup(x, i) }))
+	}
+	return each
 }
 
 // linksOf returns vectors of the links of a side, given those of each group.
@@ -275,7 +313,7 @@ func gather(x algebra.Num, of []int) algebra.Num {
 
 // pointMotion returns the motion of the second bodies relative to the first at contacts, along normals
 // and tangents.
-func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motion []spatial) (out [3]algebra.Num) {
+func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motion linkMotions) (out [3]algebra.Num) {
 	if set.parts != nil {
 		all := s.stack(c.Jacobian[0].Graph(), c.Jacobian[0].Shape().Dimensions[2], x)
 		for axis, jacobian := range c.Jacobian {
@@ -290,9 +328,7 @@ func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motion
 		if side.group == static {
 			continue
 		}
-		side.link = slices.Repeat(side.link, set.points)
-		link := spatial{s.linksOf(side, func(g int) algebra.Vector { return motion[g].Ang }),
-			s.linksOf(side, func(g int) algebra.Vector { return motion[g].Lin })}
+		link := motion.each[side.group].take(slices.Repeat(side.link, set.points))
 		if relative = link.at(c.Point).Materialize(); i == 0 {
 			relative = relative.Neg()
 		}
@@ -305,7 +341,7 @@ func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motion
 
 // violationRates returns the rates by which motions of the dofs and links change what constraints measure:
 // J x of the stacked rows, and of the normals and tangents of elliptic cones.
-func (s *System) violationRates(k kinematics, c constraints, x []algebra.Num, motion []spatial) (stacked algebra.Num,
+func (s *System) violationRates(k kinematics, c constraints, x []algebra.Num, motion linkMotions) (stacked algebra.Num,
 	cones [3]algebra.Num) {
 	var list []algebra.Num
 	var along [3][]algebra.Num

@@ -191,6 +191,9 @@ func (s *System) prepareContacts(pairs []Pair) {
 		}
 		if links == 2 {
 			k.groups = [2]int{anyLink, anyLink}
+			if k.shapes[0] >= Sphere && k.shapes[1] <= Capsule {
+				k.shapes = [2]GeomType{Capsule, Capsule} // a sphere is one without length
+			}
 		}
 		if len(sets[k]) == 0 {
 			order = append(order, k)

@@ -7,20 +7,29 @@
 // # How it computes
 //
 // Bodies that are welded together are one link. Links of the same structure, such as the four shanks of a
-// quadruped, form a group and are the rows of one algebra.Num. The chain of calls of a physics step is
+// quadruped, form a group and are the rows of one algebra.Num. Recursions over the tree go from group to group;
+// inertias, momenta and poses are computed for the links of all groups at once, in fewer operations. The chain of
+// calls of a physics step is
 //
 //	Step            state by groups, loop over physics steps
 //	  semiImplicit  Euler and implicitfast; or rungeKutta
 //	  accelerate    the acceleration of a state
 //	    kinematics        poses, axes of the dofs, inertias
-//	    inverseDynamics   forces of velocities, gravity and the first guess
-//	    passive, actuation
+//	    smooth            without constraints
+//	      inverseDynamics   forces of velocities, gravity and the first guess
+//	      passive, actuation
+//	    collisions        distances, points and normals of contacts
 //	    constrain         friction losses, limits, contacts: stiffness and reference
 //	    minimize          Newton's method; iterate is one iteration:
-//	      respond, push, springs   forces of the constraints and their slopes
-//	      factorize, solve         the step, by the articulated-body algorithm
-//	      solveCoupled             the step if links touch each other or joints are held equal
-//	      lineSearch
+//	      linearize         respond, push, springs: forces of the constraints and their slopes
+//	      factorize
+//	      solveLinear       the step, by the articulated-body algorithm: solve; or solveCoupled, if links touch
+//	                        each other or joints are held equal
+//	      advance           lineSearch
+//
+// [System.Agree] compiles the programs of large systems in parts, one for each of these stages (xla.Outline), because
+// the time to compile a function grows with the square of its operations. Rollouts, which run for longer, are one
+// function: with 16 copies, calls and copies of what they return take a third of the time of a step in parts.
 //
 // A contact with what cannot move adds a spring to its link, as if to its inertia. So the Newton system has
 // the pattern of the mass matrix, and its factor no other entries. Contacts between links and equalities

@@ -15,7 +15,7 @@ func (s *System) forward(k kinematics, x []algebra.Num) []spatial {
 			v = out[g.parent].take(g.parentRow)
 		}
 		for _, j := range g.joints {
-			v = v.plus(j.motion(k, x)).materialize()
+			v = v.plus(j.motion(k, x)).each(algebra.Num.Store)
 		}
 		out[i] = v
 	}
@@ -67,12 +67,8 @@ func (s *System) project(k kinematics, of []spatial) []algebra.Num {
 }
 
 // multiply returns the mass matrix times x, given the motions of the links by x.
-func (s *System) multiply(k kinematics, x []algebra.Num, motion []spatial) []algebra.Num {
-	forces := make([]spatial, len(s.groups))
-	for i := range s.groups {
-		forces[i] = k.Inertia[i].of(motion[i])
-	}
-	out := s.project(k, forces)
+func (s *System) multiply(k kinematics, x []algebra.Num, motion linkMotions) []algebra.Num {
+	out := s.project(k, s.byGroup(k.Inertia.of(motion.all).materialize()))
 	for c := range out {
 		out[c] = out[c].Plus(s.armature(k, c).Times(x[c]))
 	}
@@ -107,7 +103,7 @@ type motions struct {
 // give all of their bodies, which do not matter for forces, and of which float32 would leave noise.
 func (s *System) inverseDynamics(k kinematics, v, a []algebra.Num) (of motions, forces []algebra.Num) {
 	velocity, drifting := make([]spatial, len(s.groups)), make([]spatial, len(s.groups))
-	acceleration, force := make([]spatial, len(s.groups)), make([]spatial, len(s.groups))
+	acceleration := make([]spatial, len(s.groups))
 	drifts := make([]algebra.Vector, len(s.groups))
 	for i, g := range s.groups {
 		vel, acc := noMotion(g.rows()), noMotion(g.rows())
@@ -141,11 +137,12 @@ func (s *System) inverseDynamics(k kinematics, v, a []algebra.Num) (of motions, 
 			}
 			acc = acc.materialize()
 		}
-		velocity[i], acceleration[i] = vel, acc
-		momentum := k.Inertia[i].of(vel).materialize()
-		force[i] = k.Inertia[i].of(acc).plus(vel.crossForce(momentum)).materialize()
+		velocity[i], acceleration[i] = vel.each(algebra.Num.Store), acc.each(algebra.Num.Store)
 		drifts[i] = drift.Materialize()
 		drifting[i] = spatial{vel.Ang, vel.Lin.Plus(drifts[i])}.materialize()
 	}
-	return motions{drifting, velocity, acceleration}, s.project(k, force)
+	vel := s.ofLinks(velocity).all
+	momentum := k.Inertia.of(vel).materialize()
+	force := k.Inertia.of(s.ofLinks(acceleration).all).plus(vel.crossForce(momentum)).materialize()
+	return motions{drifting, velocity, acceleration}, s.project(k, s.byGroup(force))
 }

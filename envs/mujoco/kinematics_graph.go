@@ -13,9 +13,9 @@ type kinematics struct {
 	Position []algebra.Vector   // of the links of each group
 	Rotation []algebra.Rotation // of the links of each group
 	Axis     []spatial          // of each dof
-	Inertia  []inertia          // of the links of each group
+	Inertia  inertia            // of the links of all groups, one after the other: see [System.ofGroup]
+	Links    [5]algebra.Vector  // those of placed, likewise
 	Under    conditions
-	Links    [5]algebra.Vector // those of placed, of the links of all groups; without rows unless they are needed
 }
 
 // placed returns the axes of rotation, positions and origins of a group's links.
@@ -39,7 +39,7 @@ func (s *System) kinematics(q []algebra.Num, under conditions) kinematics {
 	k := kinematics{Axis: make([]spatial, len(s.dofs)), Under: under}
 	sines, cosines := s.hinges(q)
 	hinge := 0
-	for at, g := range s.groups {
+	for _, g := range s.groups {
 		n := g.rows()
 		position, turn := g.position, g.rotation
 		if g.parent >= 0 {
@@ -91,7 +91,7 @@ func (s *System) kinematics(q []algebra.Num, under conditions) kinematics {
 			case Slide:
 				dofs[0] = spatial{zeroVector(n), axes[i]}
 			case Hinge:
-				dofs[0] = spatial{axes[i], anchor.Cross(axes[i]).Materialize()}
+				dofs[0] = spatial{axes[i], anchor.Cross(axes[i])}.each(algebra.Num.Store)
 			case Free:
 				for axis := range 3 {
 					dofs[axis] = spatial{zeroVector(n), unit(n, axis)}
@@ -100,14 +100,34 @@ func (s *System) kinematics(q []algebra.Num, under conditions) kinematics {
 				fallthrough
 			case Ball:
 				for axis := range 3 {
-					dofs[axis] = spatial{unit(n, axis), anchor.Cross(unit(n, axis))}
+					dofs[axis] = spatial{unit(n, axis), anchor.Cross(unit(n, axis))}.each(algebra.Num.Store)
 				}
 			}
 		}
 		k.Position, k.Rotation = append(k.Position, position), append(k.Rotation, turn)
-		k.Inertia = append(k.Inertia, under.of(s.groups, at).inertia(position, turn))
 	}
+	for which := range k.Links {
+		k.Links[which] = s.ofAllLinks(func(group int) algebra.Vector { return k.placed(group)[which] })
+	}
+	k.Inertia = s.everyLink(under).inertia(k.Links[3], algebra.Rotation{X: k.Links[0], Y: k.Links[1], Z: k.Links[2]})
 	return k
+}
+
+// everyLink has the masses and moments of the links of all groups.
+func (s *System) everyLink(under conditions) *group {
+	of := func(f func(g *group) algebra.Vector) algebra.Vector {
+		return s.ofAllLinks(func(i int) algebra.Vector { return f(under.of(s.groups, i)) })
+	}
+	return &group{
+		mass:    of(func(g *group) algebra.Vector { return algebra.Vector{X: g.mass, Y: g.mass, Z: g.mass} }).X,
+		center:  of(func(g *group) algebra.Vector { return g.center }),
+		moments: of(func(g *group) algebra.Vector { return g.moments }),
+		principal: algebra.Rotation{
+			X: of(func(g *group) algebra.Vector { return g.principal.X }),
+			Y: of(func(g *group) algebra.Vector { return g.principal.Y }),
+			Z: of(func(g *group) algebra.Vector { return g.principal.Z }),
+		},
+	}
 }
 
 // inertia returns the inertias of links.

@@ -15,12 +15,11 @@ import (
 // deepest finds the contacts of a set that is selected from others: of each copy those that are deepest within
 // their margins. Numbers of all contacts are computed; those of the deepest are gathered, so that all that
 // follows sees set.rows contacts. It returns their parameters of those of all contacts.
-func (s *System) deepest(k kinematics, set *contactSet, p parameters) (c contact, _ parameters, violation, d algebra.Num) {
+func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p parameters) (c contact, _ parameters, violation, d algebra.Num) {
 	var distance []algebra.Num
 	var point, normal, origin []algebra.Vector
-	k = s.withLinks(k)
 	for _, part := range set.parts {
-		found := s.collide(k, part)
+		found := contacts[slices.Index(s.contacts, part)]
 		distance, point = append(distance, found.Distance), append(point, found.Point)
 		normal = append(normal, found.Frame[0])
 		if s.trees() > 1 {
@@ -320,11 +319,18 @@ const (
 // coupled is the state of [System.solveCoupled]. The inverse of the updated matrix is that of the factor less
 // Z' diag(C) Z.
 type coupled struct {
-	U, D       *Node // [n/3, nv, 3, B] and [n/3, 3, B]
-	Z, C       *Node // likewise
-	Right, X   *Node // [nv, 1, B]
-	Kinematics kinematics
-	Factor     factor
+	U, D     *Node // [n/3, nv, 3, B] and [n/3, 3, B]
+	Z, C     *Node // likewise
+	Right, X *Node // [nv, 1, B]
+	// The axes and the factor, with a copy for each lane, flat and one after the other: a loop that carries one
+	// tensor compiles faster than one of many.
+	Factor *Node
+}
+
+// factored is what [System.solve] reads.
+type factored struct {
+	Axes   []spatial
+	Factor factor
 }
 
 // solveCoupled returns the solution x of the updated matrix times x = b. It updates the inverse row by row
@@ -342,22 +348,27 @@ func (s *System) solveCoupled(k kinematics, f factor, u update, b []algebra.Num)
 	c := coupled{U: xla.Store(Transpose(Reshape(u.U, rows/together, together, nv, batch), 1, 2)),
 		D: Reshape(u.D, rows/together, together, batch), Right: Reshape(s.stack(g, batch, b), nv, 1, batch)}
 	c.Z, c.C, c.X = ZerosLike(c.U), ZerosLike(c.D), ZerosLike(c.Right)
-	wide := func(x *Node) *Node { // a copy for each lane
-		n := x.Shape().Size() / batch
-		return Reshape(xla.Store(BroadcastToDims(Reshape(x, n, 1, batch), n, lanes, batch)), -1)
-	}
-	c.Kinematics.Axis, c.Factor = xla.Map(k.Axis, wide), xla.Map(f, wide)
+	own := factored{k.Axis, f}
+	all := xla.Join(xla.Flatten(own))
+	n := all.Shape().Size() / batch
+	c.Factor = xla.Store(Reshape(BroadcastToDims(Reshape(all, n, 1, batch), n, lanes, batch), n*lanes*batch))
 	// At least once, for the right side.
 	blocks := Max(Div(last, ConstAs(last, int32(together))), ConstAs(last, int32(1)))
-	x := xla.Repeat(blocks, c, s.solveBlock).X
+	x := xla.Repeat(blocks, c, func(i *Node, c coupled) coupled {
+		next := 0
+		return s.solveBlock(i, c, xla.Map(own, func(x *Node) *Node {
+			next += lanes * x.Shape().Size()
+			return Slice(c.Factor, AxisRange(next-lanes*x.Shape().Size(), next))
+		}))
+	}).X
 	return s.unstack(xla.Store(Reshape(x, nv, batch)))
 }
 
 // solveBlock updates the inverse by the next rows, and the solution.
-func (s *System) solveBlock(i *Node, c coupled) coupled {
+func (s *System) solveBlock(i *Node, c coupled, f factored) coupled {
 	g, nv, batch := i.Graph(), c.Right.Shape().Dimensions[0], c.Right.Shape().Dimensions[2]
 	own := xla.Store(Concatenate([]*Node{c.Right, xla.Row(c.U, i)}, 1))
-	solved := s.solve(c.Kinematics, c.Factor, s.unstack(Reshape(own, nv, lanes*batch)))
+	solved := s.solve(kinematics{Axis: f.Axes}, f.Factor, s.unstack(Reshape(own, nv, lanes*batch)))
 	z := Reshape(s.stack(g, lanes*batch, solved), nv, lanes, batch)
 	lane := func(x *Node, j int) *Node { return Slice(x, AxisRange(), AxisElem(j)) }
 	first := BroadcastToShape(Equal(i, Const(g, int32(0))), c.X.Shape())

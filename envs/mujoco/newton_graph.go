@@ -16,15 +16,20 @@ import (
 //
 // by Newton's method with an exact line search.
 type newton struct {
-	Iteration    *Node
+	Iteration   *Node
+	At          estimate
+	Force       []algebra.Num // tau
+	Kinematics  kinematics
+	Constraints constraints
+}
+
+// estimate is what the solver knows of an acceleration.
+type estimate struct {
 	Acceleration []algebra.Num
 	Residual     []algebra.Num  // M a - tau
-	Force        []algebra.Num  // tau
 	Rate         algebra.Num    // J a - aref of the stacked rows
 	Cones        [3]algebra.Num // the same of elliptic cones
 	Done         algebra.Num    // 1 where the minimum is found, one row
-	Kinematics   kinematics
-	Constraints  constraints
 }
 
 const (
@@ -36,71 +41,120 @@ const (
 	lineSearches  = 12
 )
 
-// minimize returns the acceleration under the constraints, given a first guess and M times it minus tau.
-func (s *System) minimize(k kinematics, c constraints, guess, residual, force []algebra.Num) newton {
-	rate, cones := s.violationRates(k, c, guess, s.forward(k, guess))
+// newton returns the state of the solver at a first guess, given M times it minus tau.
+func (s *System) newton(k kinematics, c constraints, guess, residual, force []algebra.Num) newton {
+	rate, cones := s.violationRates(k, c, guess, s.ofLinks(s.forward(k, guess)))
 	g, batch := sizeOf(residual)
-	n := newton{Iteration: Const(g, int32(0)), Kinematics: k, Constraints: c,
-		Done: computed(g, batch, algebra.Constant(1, 0))}
+	n := newton{Iteration: Const(g, int32(0)), Constraints: c,
+		Kinematics: kinematics{Axis: k.Axis, Inertia: k.Inertia, Under: conditions{Armature: k.Under.Armature}}}
+	at := &n.At
+	at.Done = computed(g, batch, algebra.Constant(1, 0))
 	for i := range guess {
-		n.Acceleration = append(n.Acceleration, computed(g, batch, guess[i]))
-		n.Residual = append(n.Residual, computed(g, batch, residual[i]))
+		at.Acceleration = append(at.Acceleration, computed(g, batch, guess[i]))
+		at.Residual = append(at.Residual, computed(g, batch, residual[i]))
 		n.Force = append(n.Force, computed(g, batch, force[i]))
 	}
 	if rate.Rows > 0 {
-		n.Rate = computed(g, batch, rate.Minus(c.Reference))
+		at.Rate = computed(g, batch, rate.Minus(c.Reference))
 	}
 	for i := range cones {
 		if cones[i].Rows > 0 {
-			n.Cones[i] = computed(g, batch, cones[i].Minus(c.ConeReference[i]))
+			at.Cones[i] = computed(g, batch, cones[i].Minus(c.ConeReference[i]))
 		}
 	}
+	return n
+}
+
+// minimize finds the acceleration under the constraints.
+func (s *System) minimize(n newton) newton {
 	limit := s.options.Iterations
 	if limit == 0 {
 		limit = maxIterations
 	}
 	return xla.Loop(n, func(n newton) *Node {
 		more := LessThan(n.Iteration, Const(n.Iteration.Graph(), int32(limit)))
-		return And(more, LogicalAny(LessThan(n.Done.Node, ScalarOne(n.Done.Graph(), n.Done.Node.DType()))))
+		done := n.At.Done.Node
+		return And(more, LogicalAny(LessThan(done, ScalarOne(done.Graph(), done.DType()))))
 	}, s.iterate)
 }
 
 // iterate is an iteration of Newton's method.
 func (s *System) iterate(n newton) newton {
+	if s.parted {
+		n.Iteration = xla.Unfused(n.Iteration)
+	}
+	l := outlined(s, n, s.linearize)
+	l.Factor = outlined(s, l, func(l linear) factor { return s.factorize(l.Kinematics, l.Springs, blocksOf(l.Blocks)) })
+	l.Springs, l.Blocks = nil, nil
+	step := outlined(s, l, s.solveLinear)
+	n.At = outlined(s, stepping{n, l.Downhill, step}, s.advance)
+	n.Iteration = AddScalar(n.Iteration, 1)
+	return n
+}
+
+// linear is the linear system of an iteration.
+type linear struct {
+	Kinematics kinematics
+	Springs    []stiffness // of the links
+	Blocks     []slope
+	Factor     factor // of the matrix of both
+	Update     update // if links or dofs are coupled
+	Downhill   []algebra.Num
+}
+
+// linearize finds the forces of the constraints and their slopes.
+func (s *System) linearize(n newton) (l linear) {
 	k, c := n.Kinematics, n.Constraints
-	g, batch := n.Done.Node.Graph(), n.Done.Node.Shape().Size()
-	r := s.respond(c, n.Rate, n.Cones)
+	g, batch := sizeOf(n.At.Residual)
+	r := s.respond(c, n.At.Rate, n.At.Cones)
 	dofs, pushes := s.push(c, r.force, r.cone)
 	projected := s.project(k, pushes)
-	downhill := make([]algebra.Num, len(s.dofs))
-	for i := range downhill {
-		downhill[i] = dofs[i].Plus(projected[i]).Minus(n.Residual[i]).Materialize()
+	for i := range s.dofs {
+		l.Downhill = append(l.Downhill, dofs[i].Plus(projected[i]).Minus(n.At.Residual[i]).Materialize())
 	}
 	springs, blocks, between := s.springs(c, r)
-	for i := range springs {
-		springs[i] = springs[i].plus(k.Inertia[i].stiffness())
+	for i, inertia := range s.links(k) {
+		springs[i] = springs[i].plus(inertia)
 	}
 	for i := range s.dofs {
 		key := [2]int{i, i}
 		blocks[key] = sumOr(blocks, key, s.armature(k, i))
 	}
-	f := s.factorize(k, springs, blocks)
-	var step []algebra.Num
+	l.Kinematics.Axis, l.Springs, l.Blocks = k.Axis, springs, listed(blocks)
 	if len(s.equal)+len(between) > 0 {
-		step = s.solveCoupled(k, f, s.coupling(g, batch, c, r, between), downhill)
-	} else {
-		step = s.solve(k, f, downhill)
+		l.Update = s.coupling(g, batch, c, r, between)
 	}
-	motion := s.forward(k, step)
+	return l
+}
+
+// solveLinear returns the step of an iteration.
+func (s *System) solveLinear(l linear) []algebra.Num {
+	if l.Update.U != nil {
+		return s.solveCoupled(l.Kinematics, l.Factor, l.Update, l.Downhill)
+	}
+	return s.solve(l.Kinematics, l.Factor, l.Downhill)
+}
+
+// stepping is a state of the solver with its step.
+type stepping struct {
+	Newton         newton
+	Downhill, Step []algebra.Num
+}
+
+// advance goes along the step to the least cost.
+func (s *System) advance(from stepping) estimate {
+	at, k, c, step := from.Newton.At, from.Newton.Kinematics, from.Newton.Constraints, from.Step
+	g, batch := sizeOf(at.Residual)
+	motion := s.ofLinks(s.forward(k, step))
 	product := s.multiply(k, step, motion)
 	rate, cones := s.violationRates(k, c, step, motion)
 
-	descent := s.dots(downhill, step)
-	done := n.Done.Above(0.5)
-	converged := descent.Less(s.scale(n).Scale(tolerance * tolerance)).Or(done)
+	descent := s.dots(from.Downhill, step)
+	done := at.Done.Above(0.5)
+	converged := descent.Less(s.scale(from.Newton).Scale(tolerance * tolerance)).Or(done)
 	line := search{
-		Cones: n.Cones, ConeSteps: cones, ConeStiffness: c.ConeStiffness, Friction: c.ConeFriction,
-		Slope:     s.dots(n.Residual, step).Materialize(),
+		Cones: at.Cones, ConeSteps: cones, ConeStiffness: c.ConeStiffness, Friction: c.ConeFriction,
+		Slope:     s.dots(at.Residual, step).Materialize(),
 		Curvature: s.dots(step, product).Materialize(),
 		Descent:   descent.Materialize(),
 		Length:    computed(g, batch, algebra.Constant(1, 1)),
@@ -108,7 +162,7 @@ func (s *System) iterate(n newton) newton {
 		High:      computed(g, batch, algebra.Constant(1, huge)),
 	}
 	if rate.Rows > 0 {
-		force, change := c.Stiffness.Times(n.Rate).Neg(), c.Stiffness.Times(rate).Neg()
+		force, change := c.Stiffness.Times(at.Rate).Neg(), c.Stiffness.Times(rate).Neg()
 		line.Force, line.ForceStep, line.Step = force.Matrix(), change.Matrix(), rate.Matrix()
 		line.Bend = change.Times(rate).Neg().Matrix()
 	}
@@ -122,8 +176,7 @@ func (s *System) iterate(n newton) newton {
 	// Copies that have converged stay while others continue, so that no copy depends on the others.
 	length := done.Choose(algebra.Constant(1, 0), s.lineSearch(line)).Materialize()
 
-	n.Iteration = AddScalar(n.Iteration, 1)
-	n.Done = line.Done
+	at.Done = line.Done
 	move := func(x, by algebra.Num) algebra.Num {
 		if x.Rows == 0 {
 			return x
@@ -131,14 +184,14 @@ func (s *System) iterate(n newton) newton {
 		return moved(x, length, by)
 	}
 	for i := range s.dofs {
-		n.Acceleration[i] = move(n.Acceleration[i], step[i])
-		n.Residual[i] = move(n.Residual[i], product[i])
+		at.Acceleration[i] = move(at.Acceleration[i], step[i])
+		at.Residual[i] = move(at.Residual[i], product[i])
 	}
-	n.Rate = move(n.Rate, rate)
-	for i := range n.Cones {
-		n.Cones[i] = move(n.Cones[i], cones[i])
+	at.Rate = move(at.Rate, rate)
+	for i := range at.Cones {
+		at.Cones[i] = move(at.Cones[i], cones[i])
 	}
-	return n
+	return at
 }
 
 // moved returns x + length by, with one length for all rows.
@@ -155,7 +208,7 @@ func moved(x, length, by algebra.Num) algebra.Num {
 func (s *System) scale(n newton) algebra.Num {
 	forces, weighted := make([]algebra.Num, len(s.dofs)), make([]algebra.Num, len(s.dofs))
 	for i := range s.dofs {
-		applied := n.Residual[i].Plus(n.Force[i])
+		applied := n.At.Residual[i].Plus(n.Force[i])
 		forces[i] = applied.Square().Plus(n.Force[i].Square())
 		weighted[i] = s.knownDof(i, s.model.DofInvweight0)
 	}

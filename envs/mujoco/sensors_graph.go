@@ -29,10 +29,10 @@ func (s *System) feel(state algebra.State, control *Node) *felt {
 		Control: s.splitControl(control), Under: s.under(state.Under)}
 	d := s.accelerate(r)
 	f := &felt{control: control}
-	f.motions, _ = s.inverseDynamics(d.kinematics, s.toWorld(d.kinematics, r.V), d.acceleration)
+	f.motions, _ = s.inverseDynamics(d.Kinematics, s.toWorld(d.Kinematics, r.V), d.Acceleration)
 	if len(s.acting) > 0 {
-		n := d.solution
-		response := s.respond(n.Constraints, n.Rate, n.Cones)
+		n := d.Solution
+		response := s.respond(n.Constraints, n.At.Rate, n.At.Cones)
 		for i, along := range s.contactForces(n.Constraints, response.force, response.cone) {
 			total := zeroVector(s.acting[i].rows)
 			for axis := range along {

@@ -9,9 +9,9 @@ import "example.com/qdnb/envs/algebra"
 // that a link shows to its parent is what is left of it when its joint is free to give way. No entry is
 // filled in, and limbs with the same structure are eliminated together.
 type factor struct {
-	Inverse  []algebra.Num   // of each dof: 1 over its pivot
-	Response []spatial       // of each dof below another link: the force on the parent by a unit force on the dof
-	Within   [][]algebra.Num // of each dof: its entries with the later dofs of its joint, over the pivot
+	Inverse []algebra.Num   // of each dof: 1 over its pivot
+	Force   []spatial       // of each dof below another link: the force on the parent by a unit acceleration of the dof
+	Within  [][]algebra.Num // of each dof: its entries with the later dofs of its joint, over the pivot
 }
 
 // factorize factorizes the matrix of links' stiffnesses and joints' blocks. A block has the entries
@@ -53,8 +53,8 @@ func (s *System) factorize(k kinematics, links []stiffness, blocks map[[2]int]al
 					}
 				}
 				if !last {
-					f.Response[c] = forces[a].by(f.Inverse[c]).materialize()
-					link = link.minusDyad(forces[a], f.Response[c]).materialize()
+					f.Force[c] = forces[a]
+					link = link.minusDyad(forces[a], forces[a].by(f.Inverse[c]).materialize()).materialize()
 				}
 			}
 		}
@@ -68,6 +68,7 @@ func (s *System) factorize(k kinematics, links []stiffness, blocks map[[2]int]al
 // solve returns the solution x of the factorized matrix times x = b.
 func (s *System) solve(k kinematics, f factor, b []algebra.Num) []algebra.Num {
 	x := append([]algebra.Num{}, b...)
+	over := make([]algebra.Num, len(b)) // x over its pivot
 	pushes := make([]spatial, len(s.groups))
 	for i, g := range s.groups {
 		pushes[i] = noMotion(g.rows())
@@ -84,11 +85,12 @@ func (s *System) solve(k kinematics, f factor, b []algebra.Num) []algebra.Num {
 			}
 			for a := range n {
 				c := j.column + a
-				for b, over := range f.Within[c] {
-					x[c+1+b] = x[c+1+b].Minus(over.Times(x[c])).Materialize()
+				for b, entry := range f.Within[c] {
+					x[c+1+b] = x[c+1+b].Minus(entry.Times(x[c])).Materialize()
 				}
+				over[c] = x[c].Times(f.Inverse[c])
 				if g.parent >= 0 || at > 0 {
-					push = push.plus(f.Response[c].by(x[c])).materialize()
+					push = push.plus(f.Force[c].by(over[c])).materialize()
 				}
 			}
 		}
@@ -105,12 +107,12 @@ func (s *System) solve(k kinematics, f factor, b []algebra.Num) []algebra.Num {
 		for at, j := range g.joints {
 			for a := j.kind.Dofs() - 1; a >= 0; a-- {
 				c := j.column + a
-				x[c] = x[c].Times(f.Inverse[c])
-				for b, over := range f.Within[c] {
-					x[c] = x[c].Minus(over.Times(x[c+1+b]))
+				x[c] = over[c]
+				for b, entry := range f.Within[c] {
+					x[c] = x[c].Minus(entry.Times(x[c+1+b]))
 				}
 				if g.parent >= 0 || at > 0 {
-					x[c] = x[c].Minus(f.Response[c].dot(motion))
+					x[c] = x[c].Minus(f.Force[c].dot(motion).Times(f.Inverse[c]))
 				}
 				x[c] = x[c].Materialize()
 			}
@@ -125,7 +127,7 @@ func (s *System) solve(k kinematics, f factor, b []algebra.Num) []algebra.Num {
 func (s *System) links(k kinematics) []stiffness {
 	out := make([]stiffness, len(s.groups))
 	for i := range out {
-		out[i] = k.Inertia[i].stiffness()
+		out[i] = k.Inertia.stiffness().each(func(x algebra.Num) algebra.Num { return s.ofGroup(x, i) })
 	}
 	return out
 }

@@ -1,10 +1,11 @@
 package mujoco
 
 import (
+	"slices"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/algebra"
-	"example.com/qdnb/xla"
 )
 
 // split returns the rows of a tensor [n, B], such as qpos, by elements of the groups.
@@ -20,14 +21,20 @@ func split(x *Node, elements []element) []algebra.Num {
 
 // join is the inverse of split.
 func join(g *Graph, n, batch int, of []algebra.Num, elements []element) *Node {
-	parts := make([]*Node, n)
+	rows, at := make([]int, n), 0
+	var parts []algebra.Num
 	for i, e := range elements {
-		flat := of[i].Spread(g, batch)
-		for row, to := range e.index {
-			parts[to] = Slice(flat, AxisRange(row*batch, (row+1)*batch))
+		for _, to := range e.index {
+			rows[to] = at
+			at++
 		}
+		parts = append(parts, computed(g, batch, of[i]))
 	}
-	return Reshape(xla.Join(parts), n, batch)
+	all := materializedStack(parts)
+	if !slices.IsSorted(rows) {
+		all = gather(all, rows)
+	}
+	return all.Matrix()
 }
 
 // splitControl returns the controls [nu, B] of the drives.

@@ -48,7 +48,7 @@ func (s *System) step(state State, control *Node, steps int, under algebra.Condi
 	if s.options.Late {
 		start.LateQ, start.LateV = start.Q, start.V // until the first evaluation
 	}
-	end := xla.For(g, steps, start, func(_ *Node, r running) running {
+	end := loop(s, g, steps, start, func(_ *Node, r running) running {
 		if m.Opt.Integrator == RK4 {
 			return s.rungeKutta(r)
 		}
@@ -61,6 +61,22 @@ func (s *System) step(state State, control *Node, steps int, under algebra.Condi
 		next.LateQVel = join(g, m.Sizes.NV, batch, end.LateV, s.dofs)
 	}
 	return next
+}
+
+// loop is [xla.For] over physics steps or their stages.
+func loop[T any](s *System, g *Graph, count int, state T, body func(step *Node, state T) T) T {
+	if s.parted {
+		return xla.ForUnfused(g, count, state, body)
+	}
+	return xla.For(g, count, state, body)
+}
+
+// outlined is [xla.Outline] for systems that are compiled in parts.
+func outlined[S, T any](s *System, state S, body func(S) T) T {
+	if s.parted {
+		return xla.Outline(state, body)
+	}
+	return body(state)
 }
 
 // running is a state by elements of the groups, see [split].
@@ -90,96 +106,172 @@ func (r running) computed() running {
 
 // dynamics is what a step needs of a state.
 type dynamics struct {
-	kinematics   kinematics
-	motions      motions
-	solution     newton        // if there are constraints
-	acceleration []algebra.Num // in the axes of the world
-	// slopes is minus the change of forces by velocities: what implicit integration adds to the mass matrix,
+	Kinematics   kinematics
+	Motions      motions
+	Solution     newton        // if there are constraints
+	Acceleration []algebra.Num // in the axes of the world
+	// Slopes is minus the change of forces by velocities: what implicit integration adds to the mass matrix,
 	// per second.
-	slopes map[[2]int]algebra.Num
+	Slopes []slope
+}
+
+// slope is a change of the force on a dof by the motion of another, or of the same: an entry of a block.
+type slope struct {
+	Dofs [2]int
+	By   algebra.Num
+}
+
+// listed lists blocks in order: a pytree has no maps.
+func listed(blocks map[[2]int]algebra.Num) (list []slope) {
+	for _, key := range keysOf(blocks) {
+		list = append(list, slope{key, blocks[key]})
+	}
+	return list
+}
+
+// blocksOf is the inverse of listed.
+func blocksOf(list []slope) map[[2]int]algebra.Num {
+	blocks := map[[2]int]algebra.Num{}
+	for _, entry := range list {
+		blocks[entry.Dofs] = entry.By
+	}
+	return blocks
+}
+
+// smooth is what accelerations under constraints depend on, in the axes of the world.
+type smooth struct {
+	Dynamics dynamics // its acceleration is the guess
+	Position []algebra.Num
+	Velocity []algebra.Num
+	Residual []algebra.Num // the mass matrix times the guess, less Force
+	Force    []algebra.Num // on the dofs
 }
 
 // accelerate computes the accelerations of a state, whose A is the guess.
 func (s *System) accelerate(r running) dynamics {
-	m := s.model
-	k := s.kinematics(r.Q, r.Under)
+	k := outlined(s, r, func(r running) kinematics { return s.kinematics(r.Q, r.Under) })
+	p := outlined(s, placed{r, k}, s.smooth)
+	if len(s.rows)+len(s.equal)+len(s.contacts) == 0 {
+		return p.Dynamics
+	}
+	d := p.Dynamics
+	d.Solution = s.minimize(s.begin(p))
+	d.Acceleration = d.Solution.At.Acceleration
+	return d
+}
+
+// placed is a state with the poses of its links.
+type placed struct {
+	State      running
+	Kinematics kinematics
+}
+
+// smooth computes accelerations without constraints, or what minimize starts from.
+func (s *System) smooth(of placed) (p smooth) {
+	m, r, k := s.model, of.State, of.Kinematics
 	v, guess := s.toWorld(k, r.V), s.toWorld(k, r.A)
-	of, forces := s.inverseDynamics(k, v, guess)
-	velocity := of.Drifting
-	passive, lift := s.passive(k, r.Q, v, velocity)
+	motions, forces := s.inverseDynamics(k, v, guess)
+	passive, lift := s.passive(k, r.Q, v, motions.Drifting)
 	actuator, slopes := s.actuation(k, r.Q, v, r.Control, lift)
-	residual, force := s.noForce(), s.noForce()
-	for c := range residual {
+	p.Residual, p.Force = s.noForce(), s.noForce()
+	for c := range p.Residual {
 		applied := passive[c].Plus(actuator[c])
 		momentum := s.armature(k, c).Times(guess[c])
-		residual[c] = forces[c].Plus(momentum).Minus(applied).Materialize()
-		force[c] = applied
+		p.Residual[c] = forces[c].Plus(momentum).Minus(applied).Materialize()
+		p.Force[c] = applied
 	}
-	d := dynamics{kinematics: k, motions: of}
-	if len(s.rows)+len(s.equal)+len(s.contacts) == 0 {
-		step := s.solve(k, s.factorize(k, s.links(k), s.armatures(k)), residual)
-		for c := range step {
-			d.acceleration = append(d.acceleration, guess[c].Minus(step[c]).Materialize())
-		}
-	} else {
-		cs := s.constrain(k, r.Q, v, velocity)
-		d.solution = s.minimize(k, cs, guess, residual, force)
-		d.acceleration = d.solution.Acceleration
-	}
-	d.slopes = map[[2]int]algebra.Num{}
 	for _, key := range keysOf(slopes) {
-		d.slopes[key] = slopes[key].Neg()
+		slopes[key] = slopes[key].Neg()
 	}
 	for c := range s.dofs {
 		if damping := s.damping(k.Under, c); m.Opt.DisableFlags&DisableDamper == 0 && !damping.Is(0) {
-			d.slopes[[2]int{c, c}] = sumOr(d.slopes, [2]int{c, c}, damping)
+			slopes[[2]int{c, c}] = sumOr(slopes, [2]int{c, c}, damping)
 		}
 	}
-	return d
+	d := &p.Dynamics
+	d.Kinematics, d.Motions = k, motions
+	d.Slopes = listed(slopes)
+	p.Position, p.Velocity, d.Acceleration = r.Q, v, guess
+	if len(s.rows)+len(s.equal)+len(s.contacts) == 0 {
+		step := s.solve(k, s.factorize(k, s.links(k), s.armatures(k)), p.Residual)
+		for c := range step {
+			d.Acceleration[c] = guess[c].Minus(step[c]).Materialize()
+		}
+	}
+	return p
+}
+
+// constrained is a state with its contacts and constraints.
+type constrained struct {
+	Smooth      smooth
+	Contacts    []contact
+	Constraints constraints
+}
+
+// begin returns the state in which minimize starts.
+func (s *System) begin(p smooth) newton {
+	of := constrained{Smooth: p}
+	of.Contacts = outlined(s, p.Dynamics.Kinematics, s.collisions)
+	of.Constraints = outlined(s, of, func(of constrained) constraints {
+		p := of.Smooth
+		return s.constrain(p.Dynamics.Kinematics, of.Contacts, p.Position, p.Velocity, p.Dynamics.Motions.Drifting)
+	})
+	return outlined(s, of, func(of constrained) newton {
+		p := of.Smooth
+		return s.newton(p.Dynamics.Kinematics, of.Constraints, p.Dynamics.Acceleration, p.Residual, p.Force)
+	})
 }
 
 // semiImplicit advances a state by MuJoCo's Euler or implicitfast integration.
 func (s *System) semiImplicit(r running) running {
-	m := s.model
 	r.evaluated()
+	type result struct {
+		From     running
+		Dynamics dynamics
+	}
 	d := s.accelerate(r)
-	h := m.Opt.TimeStep
-	slopes := d.slopes
-	if m.Opt.Integrator == Euler {
-		slopes = map[[2]int]algebra.Num{}
-		for c := range s.dofs {
-			damping := s.damping(r.Under, c)
-			if m.Opt.DisableFlags&(DisableEulerDamp|DisableDamper) == 0 && !damping.Is(0) {
-				slopes[[2]int{c, c}] = damping
+	d.Solution, d.Motions = newton{}, motions{}
+	return outlined(s, result{r, d}, func(of result) running {
+		r, d := of.From, of.Dynamics
+		m := s.model
+		h := m.Opt.TimeStep
+		slopes := d.Slopes
+		if m.Opt.Integrator == Euler {
+			slopes = nil
+			for c := range s.dofs {
+				damping := s.damping(r.Under, c)
+				if m.Opt.DisableFlags&(DisableEulerDamp|DisableDamper) == 0 && !damping.Is(0) {
+					slopes = append(slopes, slope{[2]int{c, c}, damping})
+				}
 			}
 		}
-	}
-	a := d.acceleration
-	r.A = s.toBody(d.kinematics, a)
-	if len(slopes) > 0 {
-		// (M + h D) a' = M a, so a' is a less the solution of (M + h D) x = h D a
-		blocks, braking := s.armatures(d.kinematics), s.noForce()
-		for _, key := range keysOf(slopes) {
-			slope := slopes[key].Scale(h)
-			blocks[key] = sumOr(blocks, key, slope)
-			braking[key[0]] = braking[key[0]].Plus(slope.Times(a[key[1]]))
-			if key[0] != key[1] {
-				braking[key[1]] = braking[key[1]].Plus(slope.Times(a[key[0]]))
+		a := d.Acceleration
+		r.A = s.toBody(d.Kinematics, a)
+		if len(slopes) > 0 {
+			// (M + h D) a' = M a, so a' is a less the solution of (M + h D) x = h D a
+			blocks, braking := s.armatures(d.Kinematics), s.noForce()
+			for _, slope := range slopes {
+				by, x, y := slope.By.Scale(h), slope.Dofs[0], slope.Dofs[1]
+				blocks[slope.Dofs] = sumOr(blocks, slope.Dofs, by)
+				braking[x] = braking[x].Plus(by.Times(a[y]))
+				if x != y {
+					braking[y] = braking[y].Plus(by.Times(a[x]))
+				}
 			}
+			k := d.Kinematics
+			less := s.solve(k, s.factorize(k, s.links(k), blocks), braking)
+			damped := s.noForce()
+			for c := range damped {
+				damped[c] = a[c].Minus(less[c]).Materialize()
+			}
+			a = damped
 		}
-		k := d.kinematics
-		less := s.solve(k, s.factorize(k, s.links(k), blocks), braking)
-		damped := s.noForce()
-		for c := range damped {
-			damped[c] = a[c].Minus(less[c]).Materialize()
+		for c, a := range s.toBody(d.Kinematics, a) {
+			r.V[c] = r.V[c].Plus(a.Scale(h))
 		}
-		a = damped
-	}
-	for c, a := range s.toBody(d.kinematics, a) {
-		r.V[c] = r.V[c].Plus(a.Scale(h))
-	}
-	r.Q = s.integrate(r.Q, r.V, algebra.Constant(1, h))
-	return r.computed()
+		r.Q = s.integrate(r.Q, r.V, algebra.Constant(1, h))
+		return r.computed()
+	})
 }
 
 // integrate returns positions after a time h, one row, at constant velocities.
@@ -227,30 +319,39 @@ func (s *System) rungeKutta(r running) running {
 		return out
 	}
 	h := s.model.Opt.TimeStep
-	end := xla.For(g, 4, stages{r, r, zeros(), zeros(), zeros()}, func(stage *Node, s4 stages) stages {
+	end := loop(s, g, 4, stages{r, r, zeros(), zeros(), zeros()}, func(stage *Node, s4 stages) stages {
 		g := stage.Graph()
 		scalar := func(outer, inner float64, isOuter *Node) algebra.Num {
 			x := Where(isOuter, Const(g, float32(outer)), Const(g, float32(inner)))
-			return algebra.Num{Rows: 1, Node: BroadcastToDims(x, batch)}
+			return algebra.Num{Rows: 1, Node: BroadcastToDims(x, batch)}.Store()
 		}
 		ends := Or(Equal(stage, Const(g, int32(0))), Equal(stage, Const(g, int32(3))))
 		weight := scalar(1.0/6, 1.0/3, ends)
 		ahead := scalar(h, h/2, GreaterOrEqual(stage, Const(g, int32(2)))) // to the next stage
 		s4.At.evaluated()
 		d := s.accelerate(s4.At)
-		a := s.toBody(d.kinematics, d.acceleration)
-		rates := s.rates(s4.Turned, s4.At.V)
-		for c := range rates {
-			n := rates[c].Rows
-			s4.Rates[c] = s4.Rates[c].Plus(spread(weight, n).Times(rates[c]))
-			s4.Accels[c] = s4.Accels[c].Plus(spread(weight, n).Times(a[c]))
-			s4.Turned[c] = computed(g, batch, spread(ahead, n).Times(rates[c]))
-			s4.At.V[c] = s4.Start.V[c].Plus(spread(ahead, n).Times(a[c]))
+		d.Solution, d.Motions = newton{}, motions{}
+		type result struct {
+			Stages        stages
+			Dynamics      dynamics
+			Weight, Ahead algebra.Num
 		}
-		s4.At.Q = s.integrate(s4.Start.Q, rates, ahead)
-		s4.At.A = a
-		s4.At = s4.At.computed()
-		return s4
+		return outlined(s, result{s4, d, weight, ahead}, func(of result) stages {
+			s4, d, weight, ahead := of.Stages, of.Dynamics, of.Weight, of.Ahead
+			a := s.toBody(d.Kinematics, d.Acceleration)
+			rates := s.rates(s4.Turned, s4.At.V)
+			for c := range rates {
+				n := rates[c].Rows
+				s4.Rates[c] = s4.Rates[c].Plus(spread(weight, n).Times(rates[c]))
+				s4.Accels[c] = s4.Accels[c].Plus(spread(weight, n).Times(a[c]))
+				s4.Turned[c] = computed(g, batch, spread(ahead, n).Times(rates[c]))
+				s4.At.V[c] = s4.Start.V[c].Plus(spread(ahead, n).Times(a[c]))
+			}
+			s4.At.Q = s.integrate(s4.Start.Q, rates, ahead)
+			s4.At.A = a
+			s4.At = s4.At.computed()
+			return s4
+		})
 	})
 	for c := range r.V {
 		r.V[c] = r.V[c].Plus(end.Accels[c].Scale(h))

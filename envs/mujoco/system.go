@@ -26,6 +26,7 @@ type System struct {
 	contacts []*contactSet
 	acting   []*contactSet // contacts without those between links, and the deepest of these
 	options  Options
+	parted   bool // its programs are compiled in parts, see [outlined]
 	notes    []string
 
 	angles               []int // the joints that are hinges or slides
