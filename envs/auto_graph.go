@@ -6,6 +6,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
 )
@@ -122,7 +123,7 @@ func (e Episodes) Step(s State, action *Node) State {
 	if r, ok := e.env.(*Rigid); ok && r.remembers() {
 		system, _ := r.recall(State{PhysicsState: m.First, Reward: next.Reward})
 		_, k := r.recall(next)
-		again := r.restart(system, k)
+		again := r.Begin(k.Keys.FoldIn(streamEpisode), algebra.State{Parts: system}) // its memory is drawn again
 		first, observation = again.PhysicsState, Transpose(again.Observation, 0, 1)
 		if descriptor != nil {
 			descriptor = Transpose(again.Descriptor, 0, 1)

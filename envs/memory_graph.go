@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
@@ -200,12 +199,6 @@ func (r *Rigid) delayed(k remembered, action *Node) (remembered, *Node) {
 		late = Where(BroadcastToDims(InsertAxes(now, 0), late.Shape().Dimensions...), ago(steps), late)
 	}
 	return k, late
-}
-
-// restart returns how the next episode of each copy starts, whose memory is drawn again, given the memory of
-// this one and the state of the system at its start.
-func (r *Rigid) restart(system []*Node, k remembered) State {
-	return r.Begin(k.Keys.FoldIn(streamEpisode), algebra.State{Parts: system})
 }
 
 // checkMemory returns what is wrong with the memory of a task, or "".

@@ -226,7 +226,11 @@ func Validate(env Env) error {
 				wrong = "its Leg: " + names.Unknown("joint with an actuator", joint, driven).Error()
 			}
 		}
-		wrong = cmp.Or(wrong, r.checkVary())
+		for _, v := range r.Vary {
+			if err := r.checkVariation(v); err != nil && wrong == "" {
+				wrong = "its Vary: " + err.Error()
+			}
+		}
 	}
 	if wrong != "" {
 		return fmt.Errorf("%s: %s", env.Spec().Name, wrong)

@@ -318,16 +318,6 @@ func (m StepView) Target() [2]*Node {
 	return [2]*Node{ConstAs(like, m.task.Target[0]), ConstAs(like, m.task.Target[1])}
 }
 
-// checkVary returns what is wrong with the variations of a task, or "".
-func (r *Rigid) checkVary() string {
-	for _, v := range r.Vary {
-		if wrong := r.checkVariation(v); wrong != nil {
-			return "its Vary: " + wrong.Error()
-		}
-	}
-	return ""
-}
-
 func (r *Rigid) checkVariation(v Variation) error {
 	for _, limit := range [][]float64{v.Lower, v.Upper} {
 		if err := (Conditions{v.Quantity: limit}).Check(); err != nil {

@@ -195,14 +195,6 @@ func (a Num) Floor() Num { return a.Apply(math.Floor, Floor) }
 func (a Num) Sin() Num   { return a.Apply(math.Sin, Sin) }
 func (a Num) Cos() Num   { return a.Apply(math.Cos, Cos) }
 
-// SmallSqrt is the square root, exactly 0 for numbers that are almost 0.
-func (a Num) SmallSqrt() Num {
-	if a.Known != nil {
-		return a.Sqrt()
-	}
-	return a.Below(1e-16).Choose(a.Zero(), a.Sqrt())
-}
-
 func (a Num) Sign() Num {
 	return a.Above(0).Choose(Constant(a.Rows, 1), a.Below(0).Choose(Constant(a.Rows, -1), a.Zero()))
 }

@@ -7,17 +7,15 @@ type Vector struct{ X, Y, Z Num }
 
 func (a Vector) Each(f func(Num) Num) Vector { return Vector{f(a.X), f(a.Y), f(a.Z)} }
 
-func (a Vector) Plus(b Vector) Vector {
-	return Vector{a.X.Plus(b.X), a.Y.Plus(b.Y), a.Z.Plus(b.Z)}
-}
-func (a Vector) Minus(b Vector) Vector {
-	return Vector{a.X.Minus(b.X), a.Y.Minus(b.Y), a.Z.Minus(b.Z)}
+func (a Vector) with(b Vector, f func(a, b Num) Num) Vector {
+	return Vector{f(a.X, b.X), f(a.Y, b.Y), f(a.Z, b.Z)}
 }
 
+func (a Vector) Plus(b Vector) Vector  { return a.with(b, Num.Plus) }
+func (a Vector) Minus(b Vector) Vector { return a.with(b, Num.Minus) }
+
 // Times multiplies componentwise, for example by an inertia.
-func (a Vector) Times(b Vector) Vector {
-	return Vector{a.X.Times(b.X), a.Y.Times(b.Y), a.Z.Times(b.Z)}
-}
+func (a Vector) Times(b Vector) Vector { return a.with(b, Num.Times) }
 
 func (a Vector) By(k Num) Vector        { return a.Each(func(c Num) Num { return c.Times(k) }) }
 func (a Vector) Over(k Num) Vector      { return a.Each(func(c Num) Num { return c.Over(k) }) }
@@ -37,7 +35,13 @@ func (a Vector) Cross(b Vector) Vector {
 }
 
 // Norm is the length. As in the source it is exactly 0 for vectors that are almost 0.
-func (a Vector) Norm() Num { return a.Dot(a).SmallSqrt() }
+func (a Vector) Norm() Num {
+	square := a.Dot(a)
+	if square.Known != nil {
+		return square.Sqrt()
+	}
+	return square.Below(1e-16).Choose(square.Zero(), square.Sqrt())
+}
 
 // Unit is the Vector divided by its length plus 1e-6, and the length.
 func (a Vector) Unit() (direction Vector, length Num) {
@@ -51,9 +55,7 @@ func (a Vector) Take(rows ...int) Vector {
 
 func (a Vector) Materialize() Vector { return a.Each(Num.Materialize) }
 
-func (m Mask) ChooseVector(a, b Vector) Vector {
-	return Vector{m.Choose(a.X, b.X), m.Choose(a.Y, b.Y), m.Choose(a.Z, b.Z)}
-}
+func (m Mask) ChooseVector(a, b Vector) Vector { return a.with(b, m.Choose) }
 
 // Vectors makes known vectors, one per row.
 func Vectors[V ~[3]float64](rows ...V) Vector { return VectorsOf(rows, func(v V) V { return v }) }
