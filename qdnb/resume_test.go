@@ -41,12 +41,10 @@ func ending(t *testing.T, run *runs.Run) map[string]string {
 	w := must.Get(runs.Create(filepath.Dir(run.Dir), run.Config))
 	defer w.Close()
 	var status runs.Status
-	arrays, generation, _, err := w.LoadCheckpoint(&status)
-	if err != nil || generation != status.Generation {
-		t.Fatalf("%s: generation %d, %v", run.Dir, generation, err)
-	}
+	from := must.Get(w.LoadCheckpoint(&status))
+	errtest.Equal(t, run.Dir, from.Generation, status.Generation)
 	found := map[string]string{}
-	for name, array := range arrays {
+	for name, array := range from.Arrays {
 		found[name] = fmt.Sprintf("%v %x", array.Shape, array.Data) // as text, in which NaN is equal to itself
 	}
 	table := must.Get(run.Metrics())
@@ -72,7 +70,7 @@ func sameEnd(t *testing.T, what string, got, want *runs.Run) {
 	}
 	errtest.Equal(t, what, len(a), len(b))
 	if s, want := got.Status, want.Status; s.Evaluations != want.Evaluations || s.EnvSteps != want.EnvSteps ||
-		s.MaxFitness != want.MaxFitness || len(s.Backends) != 1 || s.Seconds < s.CompileSeconds {
+		s.MaxFitness != want.MaxFitness || len(s.Machines) != 1 || s.Seconds < s.CompileSeconds {
 		t.Errorf("%s ends with %+v, want %+v", what, s, want)
 	}
 }
@@ -319,9 +317,8 @@ func TestFolderOfThisVersion(t *testing.T) {
 	errtest.Equal(t, "first and last row", [2]float64{generations[0], generations[len(generations)-1]},
 		[2]float64{0, iterations + 2})
 	w := must.Get(runs.Create(root, run.Config))
-	_, generation, _, err := w.LoadCheckpoint(nil)
-	must.Do(errors.Join(err, w.Close()))
-	errtest.Equal(t, "newest checkpoint", generation, iterations+2)
+	errtest.Equal(t, "newest checkpoint", must.Get(w.LoadCheckpoint(nil)).Generation, iterations+2)
+	must.Do(w.Close())
 }
 
 // swarmSettings are settings that a run of the swarm may have, if its algorithm has them.

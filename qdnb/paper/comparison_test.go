@@ -38,7 +38,7 @@ func ended(method, env string, share, fitness, score float64) runs.Status {
 	status := runs.Status{Progress: runs.Progress{Generation: 1, Seconds: 600,
 		EnvSteps: int64(share * float64(results.PaperSteps(method, env)))},
 		MaxFitness: fitness, QDScore: score}
-	status.UseBackend("xla:cpu", -1)
+	status.Backend = "xla:cpu"
 	return status
 }
 

@@ -115,7 +115,7 @@ func TestSnapshotsAreNineInTheFirstHalfAndTheEnd(t *testing.T) {
 func TestStatusRoundTrip(t *testing.T) {
 	s := Status{Progress: Progress{100, 100_000, 25_000_000, 41.5, 80.25}, CompileSeconds: 4,
 		MaxFitness: -128, Coverage: 73.7,
-		QDScore: 2.51e5, Backend: "xla:cpu", Backends: []BackendUse{{"xla:cpu", -1}},
+		QDScore: 2.51e5, Backend: "xla:cpu",
 		Budget:   Budget{Generations: 100},
 		Finished: true, Version: "1", Updated: time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)}
 	for _, fitness := range []float64{-128, math.Inf(-1)} {
@@ -130,52 +130,34 @@ func TestStatusRoundTrip(t *testing.T) {
 	}
 }
 
-func TestUseBackendTellsOfAChange(t *testing.T) {
-	var s Status
-	for _, c := range []struct {
-		backend string
-		after   int64
-		differs bool
-		history int
-	}{
-		{"xla:cpu", -1, false, 1},
-		{"xla:cpu", 50, false, 1},
-		{"xla:cuda", 100, true, 2},
-		{"xla:cuda", 150, true, 2}, // once mixed, always mixed
-		{"xla:cpu", 100, false, 1}, // the other backend's generations are recomputed
-		{"go", -1, false, 1},
-	} {
-		if got := s.UseBackend(c.backend,
-			c.after); got != c.differs || len(s.Backends) != c.history || s.Backend != c.backend {
-			t.Errorf("%s after %d: differs %v, history %v", c.backend, c.after, got, s.Backends)
-		}
-	}
-}
-
+// The history has no uses of generations that are recomputed, and tells of a change of the backend.
 func TestUseMachineKeepsTheHistory(t *testing.T) {
 	var s Status
 	for _, c := range []struct {
-		machine, commit string
-		after           int64
-		want            string
+		machine, backend, commit string
+		after                    int64
+		differs                  bool
+		want                     string
 	}{
-		{"a", "1", -1, "a 1 -1"},
-		{"a", "1", 50, "a 1 -1"}, // resumed
-		{"b", "1", 60, "a 1 -1, b 1 60"},
-		{"b", "2", 70, "a 1 -1, b 1 60, b 2 70"},
-		{"b", "1", 65, "a 1 -1, b 1 60"}, // the other commit's generations are recomputed
-		{"b", "1", -1, "b 1 -1"},
+		{"a", "cpu", "1", -1, false, "a cpu 1 -1"},
+		{"a", "cpu", "1", 50, false, "a cpu 1 -1"}, // resumed
+		{"b", "cpu", "1", 60, false, "a cpu 1 -1, b cpu 1 60"},
+		{"b", "cpu", "2", 70, false, "a cpu 1 -1, b cpu 1 60, b cpu 2 70"},
+		{"b", "cuda", "2", 80, true, "a cpu 1 -1, b cpu 1 60, b cpu 2 70, b cuda 2 80"},
+		{"b", "cuda", "2", 90, true, "a cpu 1 -1, b cpu 1 60, b cpu 2 70, b cuda 2 80"}, // once mixed, always mixed
+		{"b", "cpu", "1", 65, false, "a cpu 1 -1, b cpu 1 60"},
+		{"b", "go", "1", -1, false, "b go 1 -1"},
 	} {
-		s.UseMachine(MachineUse{Machine: c.machine, Commit: c.commit, After: c.after})
+		differs := s.UseMachine(MachineUse{Machine: c.machine, Backend: c.backend, Commit: c.commit, After: c.after})
 		data := must.Get(json.Marshal(s))
 		s = Status{}
 		must.Do(json.Unmarshal(data, &s))
 		var got []string
 		for _, u := range s.Machines {
-			got = append(got, fmt.Sprint(u.Machine, " ", u.Commit, " ", u.After))
+			got = append(got, fmt.Sprint(u.Machine, " ", u.Backend, " ", u.Commit, " ", u.After))
 		}
-		if strings.Join(got, ", ") != c.want {
-			t.Errorf("%v: the history is %q, want %q", c, got, c.want)
+		if strings.Join(got, ", ") != c.want || differs != c.differs || s.Backend != c.backend {
+			t.Errorf("%v: the history is %q, differs %v", c, got, differs)
 		}
 	}
 }

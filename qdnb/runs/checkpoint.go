@@ -2,9 +2,7 @@ package runs
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
 	"path/filepath"
@@ -15,11 +13,10 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// A checkpoint is the file state-GEN.npz, and genotypes-GEN.npz with the genotypes of the filled
-// cells of its repertoires, which are most of the bytes. The state is written last. The last
-// checkpoint of a run reads the genotypes of the final repertoire from repertoire.npz, which is
-// repertoire-GEN.npz until the state is on disk: so a process killed in between leaves checkpoints
-// whose genotypes exist.
+// A checkpoint is the file state-GEN.npz. The last checkpoint of a run reads the genotypes of the
+// final repertoire, which are most of the bytes, from repertoire.npz. That is repertoire-GEN.npz
+// until the state is on disk: so a process killed in between leaves checkpoints whose genotypes
+// exist.
 
 const (
 	// keptCheckpoints is how many checkpoints a run keeps: the second one is used if the newest is
@@ -36,7 +33,8 @@ type checkpointMeta struct {
 	Run        string          `json:"run"` // detects checkpoints of another run
 	Generation int64           `json:"generation"`
 	Meta       json.RawMessage `json:"meta"`
-	// Genotypes names the arrays in genotypes-GEN.npz, and Repertoire the one in repertoire.npz.
+	// Genotypes names the arrays without the rows of empty cells, and Repertoire the one in
+	// repertoire.npz.
 	Genotypes  []string `json:"genotypes,omitempty"`
 	Repertoire string   `json:"repertoire,omitempty"`
 }
@@ -60,18 +58,18 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 		return fmt.Errorf("checkpoint of %s: %w", w.Dir, err)
 	}
 	about := checkpointMeta{Run: w.Name(), Generation: generation, Meta: inner}
-	state, genotypes := map[string]npz.Array{}, map[string]npz.Array{}
+	state := map[string]npz.Array{}
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		if err := arrays[name].Check(); err != nil {
 			return fmt.Errorf("checkpoint of %s: array %q: %w", w.Dir, name, err)
 		}
-		switch rows, apart := filledRows(arrays, name); {
-		case !apart:
+		switch rows, ok := filledRows(arrays, name); {
+		case !ok:
 			state[name] = arrays[name]
 		case about.Repertoire == "" && w.stagedHas(arrays, name, rows):
 			about.Repertoire = name
 		default:
-			genotypes[name] = rows
+			state[name] = rows
 			about.Genotypes = append(about.Genotypes, name)
 		}
 	}
@@ -80,42 +78,29 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 		return fmt.Errorf("checkpoint of %s: %w", w.Dir, err)
 	}
 	state[metaKey] = npz.Of(outer)
-	return w.failure(w.writeCheckpoint(generation, state, genotypes))
+	return w.failure(w.writeCheckpoint(generation, state))
 }
 
-func (w *Writer) writeCheckpoint(generation int64, state, genotypes map[string]npz.Array) error {
+func (w *Writer) writeCheckpoint(generation int64, state map[string]npz.Array) error {
 	if w.metrics != nil { // rows logged up to here must exist when training resumes from here
 		if err := atomicfile.Disk.Sync(w.metrics.file); err != nil {
 			return err
 		}
 	}
-	staged := map[string]npz.Array{}
+	final := w.checkpointPath(repertoireKind, generation)
 	if w.staged != nil {
-		staged = w.staged.arrays()
-	}
-	for _, file := range []struct {
-		kind   string
-		arrays map[string]npz.Array
-	}{{genotypesKind, genotypes}, {repertoireKind, staged}, {stateKind, state}} {
-		if len(file.arrays) == 0 {
-			continue
-		}
-		if err := npz.Write(w.checkpointPath(file.kind, generation), file.arrays); err != nil {
+		if err := npz.Write(final, w.staged.arrays()); err != nil {
 			return err
 		}
+	}
+	if err := npz.Write(w.checkpointPath(stateKind, generation), state); err != nil {
+		return err
 	}
 	w.last = generation
-	if len(genotypes) == 0 { // those of an earlier checkpoint of the generation
-		err := atomicfile.Disk.Remove(w.checkpointPath(genotypesKind, generation))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	dir, kept := filepath.Join(w.Dir, checkpointsDir), keptCheckpoints
+	kept := keptCheckpoints
 	if w.staged != nil {
 		kept = 1
-		if err := atomicfile.Disk.Rename(w.checkpointPath(repertoireKind, generation),
-			filepath.Join(w.Dir, repertoireFile)); err != nil {
+		if err := atomicfile.Disk.Rename(final, filepath.Join(w.Dir, repertoireFile)); err != nil {
 			return err
 		}
 		if err := atomicfile.SyncDir(w.Dir); err != nil {
@@ -124,6 +109,7 @@ func (w *Writer) writeCheckpoint(generation int64, state, genotypes map[string]n
 		w.staged = nil
 	}
 	// later checkpoints are of an abandoned session
+	dir := filepath.Join(w.Dir, checkpointsDir)
 	all, err := generations(dir, stateKind)
 	if err != nil {
 		return err
@@ -153,12 +139,8 @@ func (w *Writer) StageRepertoire(r *Repertoire) error {
 
 // stagedHas reports whether the final repertoire has the genotypes of a checkpoint's array.
 func (w *Writer) stagedHas(arrays map[string]npz.Array, name string, rows npz.Array) bool {
-	if w.staged == nil {
-		return false
-	}
-	fitnesses := arrays[strings.TrimSuffix(name, genotypesKey)+fitnessesKey].Data.([]float32)
-	staged := w.staged.filledGenotypes(w.staged.Filled())
-	return sameBits(fitnesses, w.staged.Fitnesses) && sameBits(rows.Data.([]float32), staged)
+	return w.staged != nil && sameBits(fitnessesOf(arrays, name), w.staged.Fitnesses) &&
+		sameBits(rows.Data.([]float32), w.staged.filledGenotypes(w.staged.Filled()))
 }
 
 func sameBits(a, b []float32) bool {
@@ -168,11 +150,10 @@ func sameBits(a, b []float32) bool {
 
 // filledRows returns the rows of the filled cells if an array is the genotypes of a repertoire.
 func filledRows(arrays map[string]npz.Array, name string) (rows npz.Array, ok bool) {
-	prefix, ok := strings.CutSuffix(name, genotypesKey)
 	flat, floats := arrays[name].Data.([]float32)
-	fitnesses, known := arrays[prefix+fitnessesKey].Data.([]float32)
-	shape := arrays[name].Shape
-	if !ok || !floats || !known || len(shape) != 2 || shape[0] != len(fitnesses) {
+	fitnesses, shape := fitnessesOf(arrays, name), arrays[name].Shape
+	if !strings.HasSuffix(name, genotypesKey) || !floats || len(shape) != 2 || fitnesses == nil ||
+		shape[0] != len(fitnesses) {
 		return rows, false
 	}
 	r := Repertoire{Fitnesses: fitnesses, Genotypes: flat, Params: shape[1]}

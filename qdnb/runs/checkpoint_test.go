@@ -73,14 +73,14 @@ func advance(t testing.TB, w *Writer, from, to int64) {
 // expect loads the newest checkpoint, which must be of a generation.
 func expect(t testing.TB, w *Writer, want int64) (warnings []string) {
 	t.Helper()
-	arrays, generation, warnings, err := w.LoadCheckpoint(nil)
-	if err != nil || generation != want {
-		t.Fatalf("generation %d, want %d: %q, %v", generation, want, warnings, err)
+	from, err := w.LoadCheckpoint(nil)
+	if err != nil || from.Generation != want {
+		t.Fatalf("generation %d, want %d: %q, %v", from.Generation, want, from.Warnings, err)
 	}
-	if want >= 0 && !reflect.DeepEqual(arrays, gridAt(want).arrays()) {
-		t.Fatalf("generation %d: %v", generation, arrays)
+	if want >= 0 && !reflect.DeepEqual(from.Arrays, gridAt(want).arrays()) {
+		t.Fatalf("generation %d: %v", want, from.Arrays)
 	}
-	return warnings
+	return from.Warnings
 }
 
 // checkpointFiles counts the files of checkpoints, and repertoire.npz if there is one.
@@ -98,12 +98,12 @@ func TestFinishedRunStoresItsRepertoireOnce(t *testing.T) {
 	advance(t, w, -1, 20)
 	must.Do(w.StageRepertoire(gridAt(20).repertoire()))
 	must.Do(w.SaveCheckpoint(20, gridAt(20).arrays(), nil))
-	if n := checkpointFiles(w); n != 3 {
-		t.Errorf("%d files, want a state, the other genotypes and repertoire.npz", n)
+	if n := checkpointFiles(w); n != 2 {
+		t.Errorf("%d files, want the state and repertoire.npz", n)
 	}
-	others, err := npz.Read(w.checkpointPath(genotypesKind, 20))
-	if err != nil || len(others) != 1 || !slices.Equal(others["genotypes"].Shape, []int{7, 3}) {
-		t.Errorf("other genotypes %v, %v", others, err)
+	stored, err := npz.Read(w.checkpointPath(stateKind, 20))
+	if _, twice := stored["passive_genotypes"]; err != nil || twice || !slices.Equal(stored["genotypes"].Shape, []int{7, 3}) {
+		t.Errorf("stored are %v, %v", stored, err)
 	}
 	if r, err := w.Repertoire(); err != nil || len(r.Genotypes) != 7*gridParams ||
 		!slices.Equal(r.AllGenotypes(), gridAt(20).repertoire().Genotypes) {
@@ -111,64 +111,51 @@ func TestFinishedRunStoresItsRepertoireOnce(t *testing.T) {
 	}
 	expect(t, w, 20)
 
-	// a grid that is the repertoire, after a checkpoint of the same generation
-	arrays := gridAt(20).arrays()
-	delete(arrays, "genotypes")
-	must.Do(w.SaveCheckpoint(20, arrays, nil))
-	must.Do(w.StageRepertoire(gridAt(20).repertoire()))
-	must.Do(w.SaveCheckpoint(20, arrays, nil))
-	if n := checkpointFiles(w); n != 2 {
-		t.Errorf("%d files, want the state and repertoire.npz", n)
-	}
-
-	// a repertoire of another state, and one with other genotypes
+	// a repertoire of another state, none, and one with other genotypes
 	must.Do(w.SaveRepertoire(gridAt(3).repertoire()))
-	if _, generation, warnings, err := w.LoadCheckpoint(nil); err != nil || generation != -1 ||
-		!strings.Contains(warnings[0], "repertoire.npz is of another state") {
-		t.Errorf("generation %d, %q, %v", generation, warnings, err)
-	}
-	arrays = gridAt(20).arrays()
+	errtest.Contains(t, expect(t, w, -1)[0], "repertoire.npz is of another state")
+	must.Do(os.Remove(filepath.Join(w.Dir, repertoireFile)))
+	errtest.Contains(t, expect(t, w, -1)[0], "repertoire.npz is missing")
+	arrays := gridAt(20).arrays()
 	arrays["passive_genotypes"].Data.([]float32)[3] = 99
 	must.Do(w.StageRepertoire(gridAt(20).repertoire()))
 	must.Do(w.SaveCheckpoint(20, arrays, nil))
-	if got, _, _, err := w.LoadCheckpoint(nil); err != nil || !reflect.DeepEqual(got, arrays) {
-		t.Errorf("%v, %v", got, err)
+	if from, err := w.LoadCheckpoint(nil); err != nil || !reflect.DeepEqual(from.Arrays, arrays) {
+		t.Errorf("%v, %v", from.Arrays, err)
 	}
 }
 
-// Any damage of a checkpoint's files is detected: the checkpoint before is used.
+// Any damage of a checkpoint is detected: the checkpoint before is used.
 func TestDamagedCheckpoints(t *testing.T) {
-	for _, kind := range []string{stateKind, genotypesKind} {
-		w := create(t, t.TempDir())
-		advance(t, w, -1, 2)
-		path := w.checkpointPath(kind, 2)
-		content := must.Get(os.ReadFile(path))
-		check := func(what string, data []byte) {
-			t.Helper()
-			must.Do(os.WriteFile(path, data, 0o666))
-			got, generation, warnings, err := w.LoadCheckpoint(nil)
-			switch {
-			case err == nil && generation == 2 && reflect.DeepEqual(got, gridAt(2).arrays()): // unused bytes
-			case err == nil && generation == 1 && len(warnings) == 1 && reflect.DeepEqual(got, gridAt(1).arrays()) &&
-				strings.HasPrefix(warnings[0], "checkpoint state-000000002.npz is damaged (") &&
-				strings.HasSuffix(warnings[0], "; trying state-000000001.npz"):
-			default:
-				t.Fatalf("%s: generation %d, %q, %v", what, generation, warnings, err)
-			}
-		}
-		eachDamage(content, check)
-		check("a byte more", append(slices.Clone(content), 0))
-		check("of another generation", must.Get(os.ReadFile(w.checkpointPath(kind, 1))))
-		must.Do(os.Remove(path))
-		if warnings := expect(t, w, 1); strings.Contains(strings.Join(warnings, ""), "is missing") != (kind == genotypesKind) {
-			t.Errorf("missing: %q", warnings)
-		}
-		// A disk or permission error is reported, since an older checkpoint would lose work.
-		must.Do(os.Mkdir(path, 0o777)) // reading a folder is an error of the file system
-		if _, _, _, err := w.LoadCheckpoint(nil); kind == genotypesKind {
-			errtest.Want(t, err, "cannot read checkpoint ", path)
+	w := create(t, t.TempDir())
+	advance(t, w, -1, 2)
+	path := w.checkpointPath(stateKind, 2)
+	content := must.Get(os.ReadFile(path))
+	check := func(what string, data []byte) {
+		t.Helper()
+		must.Do(os.WriteFile(path, data, 0o666))
+		from, err := w.LoadCheckpoint(nil)
+		switch g := from.Generation; {
+		case err == nil && g == 2 && reflect.DeepEqual(from.Arrays, gridAt(2).arrays()): // unused bytes
+		case err == nil && g == 1 && len(from.Warnings) == 1 && reflect.DeepEqual(from.Arrays, gridAt(1).arrays()) &&
+			strings.HasPrefix(from.Warnings[0], "checkpoint state-000000002.npz is damaged (") &&
+			strings.HasSuffix(from.Warnings[0], "; trying state-000000001.npz"):
+		default:
+			t.Fatalf("%s: generation %d, %q, %v", what, g, from.Warnings, err)
 		}
 	}
+	eachDamage(content, check)
+	check("a byte more", append(slices.Clone(content), 0))
+	check("of another generation", must.Get(os.ReadFile(w.checkpointPath(stateKind, 1))))
+	other := must.Get(Create(filepath.Dir(w.Dir), Config{Algorithm: "a", Env: "b"}))
+	defer other.Close()
+	must.Do(other.SaveCheckpoint(2, nil, nil))
+	check("of another run", must.Get(os.ReadFile(other.checkpointPath(stateKind, 2))))
+	must.Do(os.Remove(path))
+	expect(t, w, 1)
+	// A disk or permission error is reported, since an older checkpoint would lose work.
+	must.Do(os.Symlink(path, path)) // reading it is an error of the file system, but it is there
+	errtest.Want(t, errtest.Of(w.LoadCheckpoint(nil)), "cannot read checkpoint ", path)
 }
 
 // A damaged checkpoint does not count as one of the two that are kept.
@@ -176,38 +163,33 @@ func TestDamagedCheckpointsAreNotKept(t *testing.T) {
 	w := create(t, t.TempDir())
 	train(t, w, -1, 20)
 	must.Do(os.Truncate(w.checkpointPath(stateKind, 20), 100))
-	_, _, _, err := w.LoadCheckpoint(nil)
-	must.Do(err)
+	must.Get(w.LoadCheckpoint(nil))
 	train(t, w, 10, 10)
 	must.Do(w.SaveCheckpoint(15, nil, nil))
 	errtest.Equal(t, "checkpoints", must.Get(generations(filepath.Join(w.Dir, checkpointsDir), stateKind)), []int64{10, 15})
 	for _, g := range []int64{10, 15} {
 		must.Do(os.Truncate(w.checkpointPath(stateKind, g), 100))
 	}
-	_, generation, warnings, err := w.LoadCheckpoint(nil)
-	if err != nil || generation != -1 || len(warnings) != 2 || !strings.Contains(warnings[1], "starting from the beginning") {
-		t.Errorf("generation %d, %q, %v", generation, warnings, err)
+	if warnings := expect(t, w, -1); len(warnings) != 2 || !strings.Contains(warnings[1], "starting from the beginning") {
+		t.Errorf("%q", warnings)
 	}
 }
 
-// Other arrays are stored as they are: of other types, without fitnesses, with one axis.
+// Other arrays are stored as they are: of other types, without fitnesses, with one axis. So are those of an
+// empty repertoire.
 func TestOtherArraysAreStoredWhole(t *testing.T) {
-	w := create(t, t.TempDir())
-	arrays := map[string]npz.Array{
+	w, empty := create(t, t.TempDir()), float32(math.Inf(-1))
+	for g, arrays := range []map[string]npz.Array{{
 		"genotypes": npz.Of([]float64{1, 2}, 2, 1), "fitnesses": npz.Of([]float32{1, 1}),
 		"a_genotypes": npz.Of([]float32{1, 2}, 2, 1),
 		"b_genotypes": npz.Of([]float32{1, 2}), "b_fitnesses": npz.Of([]float32{1, 1}),
 		"c_genotypes": npz.Of([]float32{1, 2}, 1, 2), "c_fitnesses": npz.Of([]float32{1, 1}),
-	}
-	must.Do(w.SaveCheckpoint(1, arrays, nil))
-	got, _, _, err := w.LoadCheckpoint(nil)
-	if err != nil || !reflect.DeepEqual(got, arrays) || checkpointFiles(w) != 1 {
-		t.Errorf("%v, %v", got, err)
-	}
-	empty := map[string]npz.Array{"genotypes": npz.Of(make([]float32, 6), 2, 3),
-		"fitnesses": npz.Of([]float32{float32(math.Inf(-1)), float32(math.Inf(-1))})}
-	must.Do(w.SaveCheckpoint(2, empty, nil))
-	if got, _, _, err = w.LoadCheckpoint(nil); err != nil || !reflect.DeepEqual(got, empty) {
-		t.Errorf("an empty repertoire: %v, %v", got, err)
+	}, {
+		"genotypes": npz.Of(make([]float32, 6), 2, 3), "fitnesses": npz.Of([]float32{empty, empty}),
+	}} {
+		must.Do(w.SaveCheckpoint(int64(g), arrays, nil))
+		if from, err := w.LoadCheckpoint(nil); err != nil || !reflect.DeepEqual(from.Arrays, arrays) {
+			t.Errorf("%v, %v", from.Arrays, err)
+		}
 	}
 }

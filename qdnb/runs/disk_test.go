@@ -102,12 +102,13 @@ func (p *trainee) open(root string, c Config) (err error) {
 	if p.Writer, err = Create(root, c); err != nil {
 		return err
 	}
-	arrays, reached, warnings, err := p.LoadCheckpoint(nil)
+	from, err := p.LoadCheckpoint(nil)
 	if err != nil {
 		return err
 	}
-	if len(warnings) > 0 || reached >= 0 && !reflect.DeepEqual(arrays, gridAt(reached).arrays()) {
-		return fmt.Errorf("generation %d has another state, warnings %q", reached, warnings)
+	reached := from.Generation
+	if len(from.Warnings) > 0 || reached >= 0 && !reflect.DeepEqual(from.Arrays, gridAt(reached).arrays()) {
+		return fmt.Errorf("generation %d has another state, warnings %q", reached, from.Warnings)
 	}
 	p.reached, p.logged = reached, reached
 	if reached >= 0 {

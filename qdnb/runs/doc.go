@@ -4,8 +4,7 @@
 //	    config.json     algorithm, environment, seed and hyperparameters: all that determines the run
 //	    status.json     newest progress, metrics, backend and budget; whether the run is finished
 //	    metrics.csv     one row per logging step
-//	    checkpoints/    state-000000100.npz, genotypes-000000100.npz: everything needed to resume,
-//	                    the newest two
+//	    checkpoints/    state-000000100.npz: everything needed to resume, the newest two
 //	    snapshots/      gen-000000050.npz: the repertoire, without genotypes by default, nine in the first half
 //	                    of the budget and one at its end
 //	    corrected/      gen-000000050.npz: corrected repertoires; see [Run.Corrected]

@@ -76,7 +76,7 @@ func everyFile(root string) (c Config, files []string) {
 	must.Do(w.SaveCheckpoint(0, map[string]npz.Array{"fitnesses": npz.Of(r.Fitnesses),
 		"genotypes": npz.Of(r.Genotypes, 4, 3)}, map[string]int{"generation": 0}))
 	must.Do(w.SaveStatus(Status{Progress: Progress{Generation: 0}, MaxFitness: 1,
-		Backends: []BackendUse{{"xla:cpu", -1}}, Descriptor: []string{"x"}}))
+		Machines: []MachineUse{{Backend: "xla:cpu", After: -1}}, Descriptor: []string{"x"}}))
 	must.Do(w.Close())
 	must.Do(filepath.WalkDir(w.Dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && d.Name() != lockFile {
@@ -132,10 +132,10 @@ func FuzzFolder(f *testing.F) {
 		"observations <i8  2\nactions <i8  1\nskills <i8  2\nhidden <i8 1, 3")
 	add(snapshotsDir+"/*", true, "fitnesses <f4 1, 1\ndescriptors <f4 1,1\ncentroids <f4 1,1\ngeneration <f8  nan\nevaluations "+
 		"<f8  1e300\nenv_steps <i8  3\nseconds <f8  inf", "fitnesses <f4 1, 1\ndescriptors <f4 1,1\ncentroids <f4 1,1\ngeneration <f8 0,")
-	add(checkpointsDir+"/"+stateKind+"*", true, "meta |u1 2, 123 125\ngenotypes <f4 0,4611686018427387904", "meta <f4 2,",
-		"meta |u1 8, 34 10 34", "fitnesses <f4 3, -inf 2 nan", "fitnesses <f8 3,", "fitnesses <f4 1048576, -inf")
-	add(checkpointsDir+"/"+genotypesKind+"*", true, "genotypes <f4 2,3 1", "genotypes <f8 2,3 1", "genotypes <f4 0,268435456",
-		"a_genotypes <f4 2,0\nfitnesses <f4 1,")
+	add(checkpointsDir+"/*", true, "meta |u1 2, 123 125\ngenotypes <f4 0,4611686018427387904", "meta <f4 2,",
+		"meta |u1 8, 34 10 34", "fitnesses <f4 3, -inf 2 nan", "fitnesses <f8 3,", "fitnesses <f4 1048576, -inf",
+		"fitnesses <f4 2, 1\ngenotypes <f4 2,3 1", "fitnesses <f4 2, 1\ngenotypes <f8 2,3 1",
+		"fitnesses <f4 1, -inf\ngenotypes <f4 0,268435456", "a_genotypes <f4 2,0\nfitnesses <f4 1,")
 	add(replayDir+"/*", true, "rows <f4 2,1", "rows <f4 4611686018427387904,0", "rows <f8 2,1")
 	whole := maxArrayBytes
 	maxArrayBytes = 1 << 20
@@ -270,14 +270,14 @@ func resumeFolder(t *testing.T, root string, config Config) {
 		return
 	}
 	defer w.Close()
-	arrays, generation, warnings, err := w.LoadCheckpoint(&status)
+	from, err := w.LoadCheckpoint(&status)
 	hostile.Error(t, err)
-	for _, warning := range warnings {
+	for _, warning := range from.Warnings {
 		hostile.Error(t, &advice{text: warning})
 	}
-	if err != nil || generation != 0 && generation != -1 {
+	if err != nil || from.Generation != 0 && from.Generation != -1 {
 		if err == nil {
-			t.Errorf("generation %d", generation)
+			t.Errorf("generation %d", from.Generation)
 		}
 		return
 	}
@@ -290,10 +290,10 @@ func resumeFolder(t *testing.T, root string, config Config) {
 	if err == nil && rows != 2 {
 		t.Errorf("%d rows of 2", rows)
 	}
-	err = w.Begin(generation, "generation", "index", "x", "y", "skill", "fitness_median")
+	err = w.Begin(from.Generation, "generation", "index", "x", "y", "skill", "fitness_median")
 	hostile.Error(t, err)
 	if err == nil {
 		must.Get(ReadTable(filepath.Join(w.Dir, metricsFile)))
-		hostile.Error(t, w.SaveCheckpoint(1, arrays, nil))
+		hostile.Error(t, w.SaveCheckpoint(1, from.Arrays, nil))
 	}
 }

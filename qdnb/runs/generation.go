@@ -13,11 +13,8 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// Kinds of files of a generation. The first three make up a checkpoint.
-const (
-	stateKind, genotypesKind, repertoireKind = "state", "genotypes", "repertoire"
-	snapshotKind                             = "gen"
-)
+// Kinds of files of a generation. The first two make up a checkpoint.
+const stateKind, repertoireKind, snapshotKind = "state", "repertoire", "gen"
 
 // generationFile returns the name of a file of a generation, such as state-000000100.npz.
 func generationFile(kind string, generation int64) string {

@@ -46,9 +46,8 @@ func Resume(root string, c Config, status *Status,
 	if err != nil {
 		return nil, err
 	}
-	var from Checkpoint
 	var columns []string
-	from.Arrays, from.Generation, from.Warnings, err = w.LoadCheckpoint(status)
+	from, err := w.LoadCheckpoint(status)
 	switch {
 	case err != nil:
 	case w.lost(from) != "":
@@ -127,13 +126,12 @@ func (w *Writer) open() error {
 }
 
 // LoadCheckpoint reads the newest intact checkpoint and decodes its meta into a pointer (nil to
-// skip it). If there is none, generation is -1 and arrays is nil. Truncated or damaged checkpoints
-// are skipped; warnings has a line to show for each.
-func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generation int64,
-	warnings []string, err error) {
+// skip it). If there is none, its generation is -1. Truncated or damaged checkpoints are skipped.
+func (w *Writer) LoadCheckpoint(meta any) (from Checkpoint, err error) {
+	from.Generation = -1
 	all, err := generations(filepath.Join(w.Dir, checkpointsDir), stateKind)
 	if err != nil {
-		return nil, -1, nil, w.failure(err)
+		return from, w.failure(err)
 	}
 	slices.Reverse(all)
 	for i, generation := range all {
@@ -141,29 +139,27 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 		arrays, about, err := w.readCheckpoint(path, generation)
 		// a disk or permission error, not damage: starting from an older checkpoint would lose work
 		if disk := (*fs.PathError)(nil); errors.As(err, &disk) {
-			return nil, -1, warnings,
-				fmt.Errorf("cannot read checkpoint %s; fix the cause, or remove the file to resume from an "+
-					"older one (%w)", path, err)
+			return from, fmt.Errorf("cannot read checkpoint %s; fix the cause, or remove the file to resume from an "+
+				"older one (%w)", path, err)
 		}
 		if err != nil {
 			next := "starting from the beginning"
 			if i+1 < len(all) {
 				next = "trying " + generationFile(stateKind, all[i+1])
 			}
-			warnings = append(warnings, fmt.Sprintf("checkpoint %s is damaged (%s); %s",
+			from.Warnings = append(from.Warnings, fmt.Sprintf("checkpoint %s is damaged (%s); %s",
 				filepath.Base(path), strings.TrimPrefix(err.Error(), path+": "), next))
 			continue
 		}
 		if meta != nil {
 			if err := json.Unmarshal(about.Meta, meta); err != nil {
-				return nil, -1, warnings, fmt.Errorf("checkpoint %s was written by another version of the "+
-					"program: %w", path, err)
+				return from, fmt.Errorf("checkpoint %s was written by another version of the program: %w", path, err)
 			}
 		}
-		w.last = generation
-		return arrays, generation, warnings, nil
+		w.last, from.Generation, from.Arrays = generation, generation, arrays
+		break
 	}
-	return nil, -1, warnings, nil
+	return from, nil
 }
 
 // readCheckpoint reads a checkpoint, which must be of this run and of the given generation.
@@ -181,52 +177,57 @@ func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[strin
 			names.Plain(about.Run))
 	}
 	for _, name := range about.Genotypes {
-		if err := fillRows(arrays, name, w.checkpointPath(genotypesKind, generation), name); err != nil {
+		if err := fillRows(arrays, name, path, arrays[name]); err != nil {
 			return nil, about, err
 		}
 	}
-	if name := about.Repertoire; name != "" {
-		path := w.checkpointPath(repertoireKind, generation)
-		if !exists(path) {
-			path = filepath.Join(w.Dir, repertoireFile)
-		}
-		if err := fillRows(arrays, name, path, genotypesKey); err != nil {
-			return nil, about, err
-		}
+	if about.Repertoire != "" {
+		err = w.readFinalRows(arrays, about.Repertoire, generation)
 	}
-	return arrays, about, nil
+	return arrays, about, err
 }
 
-// fillRows adds an array of genotypes, whose rows of filled cells are an array of a file. A file
-// with fitnesses, which is a repertoire, must have those of the checkpoint.
-func fillRows(arrays map[string]npz.Array, name, path, key string) error {
-	var others npz.Array
-	rows, err := npz.ReadFile(path, func(file *npz.Reader) (rows npz.Array, err error) {
-		if key == genotypesKey && file.Has(fitnessesKey) {
-			if others, err = file.Read(fitnessesKey); err != nil {
-				return rows, err
-			}
-		}
-		return file.Read(key)
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is missing", path)
-	} else if err != nil {
-		return err
+// readFinalRows adds the array of genotypes that are in the final repertoire, which must have the
+// fitnesses of the checkpoint.
+func (w *Writer) readFinalRows(arrays map[string]npz.Array, name string, generation int64) error {
+	path := w.checkpointPath(repertoireKind, generation)
+	if !exists(path) {
+		path = filepath.Join(w.Dir, repertoireFile)
 	}
-	fitnesses, known := arrays[strings.TrimSuffix(name, genotypesKey)+fitnessesKey].Data.([]float32)
-	flat, floats := rows.Data.([]float32)
-	cells := (&Repertoire{Fitnesses: fitnesses}).Filled()
-	if same, ok := others.Data.([]float32); ok && !sameBits(same, fitnesses) {
+	var final Repertoire
+	rows, err := npz.ReadFile(path, func(file *npz.Reader) (npz.Array, error) {
+		if err := readParts(file, "", list(fitnessesKey, &final.Fitnesses, -1)); err != nil {
+			return npz.Array{}, err
+		}
+		return file.Read(genotypesKey)
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s is missing", path)
+	case err != nil:
+		return err
+	case !sameBits(final.Fitnesses, fitnessesOf(arrays, name)):
 		return fmt.Errorf("%s is of another state", path)
 	}
-	if !known || !floats || len(rows.Shape) != 2 || rows.Shape[0] != len(cells) ||
-		len(fitnesses) > maxArrayBytes/4/max(1, rows.Shape[1]) {
-		return fmt.Errorf("%s: %s %v are not the genotypes of %d filled cells", path, rows.DType(),
-			rows.Shape, len(cells))
+	return fillRows(arrays, name, path, rows)
+}
+
+// fitnessesOf returns the fitnesses of the repertoire whose genotypes have a name; nil if there are none.
+func fitnessesOf(arrays map[string]npz.Array, name string) []float32 {
+	fitnesses, _ := arrays[strings.TrimSuffix(name, genotypesKey)+fitnessesKey].Data.([]float32)
+	return fitnesses
+}
+
+// fillRows adds an array of genotypes, given the rows of the filled cells, which are from a file.
+func fillRows(arrays map[string]npz.Array, name, path string, rows npz.Array) error {
+	r := Repertoire{Fitnesses: fitnessesOf(arrays, name)}
+	flat, ok := rows.Data.([]float32)
+	if cells := len(r.Filled()); !ok || r.Fitnesses == nil || len(rows.Shape) != 2 || rows.Shape[0] != cells ||
+		r.Cells() > maxArrayBytes/4/max(1, rows.Shape[1]) {
+		return fmt.Errorf("%s: %s %v are not the genotypes of %d filled cells", path, rows.DType(), rows.Shape, cells)
 	}
-	r := Repertoire{Fitnesses: fitnesses, Genotypes: flat, Params: rows.Shape[1]}
-	arrays[name] = npz.Of(r.AllGenotypes(), len(fitnesses), r.Params)
+	r.Genotypes, r.Params = flat, rows.Shape[1]
+	arrays[name] = npz.Of(r.AllGenotypes(), r.Cells(), r.Params)
 	return nil
 }
 

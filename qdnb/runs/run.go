@@ -141,16 +141,14 @@ func (r Run) String() string {
 
 // Robot is the path of the robot and the task of a run in an environment that they make, see
 // envs.RobotTask; "" if it is another one.
-func (r *Run) Robot() string {
-	if path := filepath.Join(r.Dir, robotFile); exists(path) {
-		return path
-	}
-	return ""
-}
+func (r *Run) Robot() string { return r.path(robotFile) }
 
 // Source is the path of the source of the run's custom parts; "" if the run has none.
-func (r *Run) Source() string {
-	if path := filepath.Join(r.Dir, sourceFile); exists(path) {
+func (r *Run) Source() string { return r.path(sourceFile) }
+
+// path is the path of a file of the run; "" if there is none.
+func (r *Run) path(name string) string {
+	if path := filepath.Join(r.Dir, name); exists(path) {
 		return path
 	}
 	return ""

@@ -107,8 +107,8 @@ func resume(t testing.TB, w *Writer, root string, want int64) *Writer {
 	t.Helper()
 	must.Do(w.Close())
 	w = create(t, root)
-	if _, generation, _, err := w.LoadCheckpoint(nil); err != nil || generation != want {
-		t.Fatalf("generation %d, %v; want %d", generation, err, want)
+	if from, err := w.LoadCheckpoint(nil); err != nil || from.Generation != want {
+		t.Fatalf("generation %d, %v; want %d", from.Generation, err, want)
 	}
 	return w
 }

@@ -245,13 +245,13 @@ func exists(path string) bool {
 }
 
 // HasSkills reports whether skills.npz exists.
-func (r *Run) HasSkills() bool { return exists(filepath.Join(r.Dir, skillsFile)) }
+func (r *Run) HasSkills() bool { return r.path(skillsFile) != "" }
 
 // HasRepertoire reports whether repertoire.npz exists.
-func (r *Run) HasRepertoire() bool { return exists(filepath.Join(r.Dir, repertoireFile)) }
+func (r *Run) HasRepertoire() bool { return r.path(repertoireFile) != "" }
 
 // HasMetrics reports whether metrics.csv exists.
-func (r *Run) HasMetrics() bool { return exists(filepath.Join(r.Dir, metricsFile)) }
+func (r *Run) HasMetrics() bool { return r.path(metricsFile) != "" }
 
 // Skills reads skills.npz. A shipped run has no policy, which is an error; see Evaluation.
 func (r *Run) Skills() (*Skills, error) {

@@ -3,7 +3,6 @@ package runs
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -20,9 +19,8 @@ type Status struct {
 	Outside        int64   `json:"outside_limits"`  // evaluations outside the descriptor's limits
 	Invalid        int64   `json:"invalid"`         // evaluations and training steps that were not finite
 	Backend        string  `json:"backend"`         // such as "xla:cpu", or Imported
-	// Backends is the history of backends. A run computed on more than one is not bit-reproducible.
-	Backends []BackendUse `json:"backends"`
-	// Machines is the history of machines and programs.
+	// Machines is the history of machines, backends and programs. A run computed on more than one backend
+	// is not bit-reproducible.
 	Machines []MachineUse `json:"machines,omitempty"`
 	Budget   Budget       `json:"budget"`
 	// Seeds is the number of runs that shared the time limits of a budget, whose share Budget is; 0 if
@@ -56,66 +54,39 @@ func (s Status) AllInvalid() error {
 	return errors.New("no evaluation was finite: see what envtest.Check says about the environment, or what the simulator returned")
 }
 
-// Valid returns an error if a finished run evaluated nothing that is finite.
-func (r *Run) Valid() error {
-	if err := r.Status.AllInvalid(); err != nil {
-		return fmt.Errorf("%s is finished, but %w", r.Dir, err)
-	}
-	return nil
-}
-
 // Imported is the backend of runs that were imported, not trained.
 const Imported = "imported"
 
-// BackendUse records the backend that computed the generations after a given one.
-type BackendUse struct {
-	Backend string `json:"backend"`
-	After   int64  `json:"after_generation"` // -1 from the start of the run
-}
-
-// UseBackend records the backend for the generations after the given one (-1 from the start of the
-// run). It drops records of later generations, which are recomputed. It reports whether the run has
-// used more than one backend: resuming on another backend is allowed, but no single backend has the
-// same result.
-func (s *Status) UseBackend(backend string, after int64) (differs bool) {
-	s.Backend = backend
-	s.Backends = history(s.Backends, BackendUse{backend, after}, func(u *BackendUse) *int64 { return &u.After })
-	return len(s.Backends) > 1
-}
-
-// history appends a use to those of earlier generations, unless it is the last of them.
-func history[U comparable](uses []U, use U, after func(*U) *int64) []U {
-	from := *after(&use)
-	kept := slices.DeleteFunc(append([]U{}, uses...), func(old U) bool { return *after(&old) >= from })
-	if n := len(kept); n > 0 {
-		last := kept[n-1]
-		if *after(&last) = from; last == use {
-			return kept
-		}
-	}
-	return append(kept, use)
-}
-
-// MachineUse records the machine and the program that computed the generations after a given one.
+// MachineUse records the machine, the backend and the program that computed the generations after a given
+// one.
 type MachineUse struct {
 	// Machine is the processor, the number of cores and the system, as in "Intel(R) Xeon(R)
 	// Processor, 2 cores, linux/amd64", and the accelerator, if any.
 	Machine string `json:"machine"`
-	Version string `json:"version"` // of the program
-	Commit  string `json:"commit"`  // of the program; "unknown" if the build does not record it
+	Backend string `json:"backend,omitempty"` // such as "xla:cpu"; "" in runs that did not record it
+	Version string `json:"version"`           // of the program
+	Commit  string `json:"commit"`            // of the program; "unknown" if the build does not record it
 	// Programs is a hash of the programs, which neither the machine nor the backend changes: equal ones
 	// compute the same function of the same settings. "" in runs that did not record it.
 	Programs string `json:"programs,omitempty"`
 	// Numbers is a hash of what the ledger of the program says that these programs compute. "" if it says
 	// nothing about them, or the program was built from modified files.
 	Numbers string `json:"numbers,omitempty"`
-	After   int64  `json:"after_generation"`
+	After   int64  `json:"after_generation"` // -1 from the start of the run
 }
 
-// UseMachine records the machine and the program for the generations after u.After (-1 from the
-// start of the run). As in UseBackend, it drops records of later generations.
-func (s *Status) UseMachine(u MachineUse) {
-	s.Machines = history(s.Machines, u, func(u *MachineUse) *int64 { return &u.After })
+// UseMachine records the machine, the backend and the program for the generations after u.After. It drops
+// records of later generations, which are recomputed. It reports whether the run has used more than one
+// backend: resuming on another backend is allowed, but no single backend has the same result.
+func (s *Status) UseMachine(u MachineUse) (differs bool) {
+	kept := slices.DeleteFunc(slices.Clone(s.Machines), func(old MachineUse) bool { return old.After >= u.After })
+	s.Backend, s.Machines = u.Backend, append(kept, u)
+	if n := len(kept); n > 0 {
+		if u.After = kept[n-1].After; kept[n-1] == u { // the newest one goes on
+			s.Machines = kept
+		}
+	}
+	return slices.ContainsFunc(kept, func(old MachineUse) bool { return old.Backend != "" && old.Backend != u.Backend })
 }
 
 // statusFile encodes a MaxFitness of -Inf as null, since JSON has no infinity.

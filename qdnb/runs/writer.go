@@ -149,20 +149,21 @@ func (w *Writer) Close() error {
 // Discard closes a run that never began. It removes the folder unless something was trained in it
 // or it holds other files.
 func (w *Writer) Discard() error {
-	own := []string{checkpointsDir, snapshotsDir, replayDir, configFile, metricsFile, sourceFile,
-		robotFile, lockFile}
+	folders := []string{checkpointsDir, snapshotsDir}
+	files := []string{configFile, metricsFile, sourceFile, robotFile, lockFile}
 	entries, err := os.ReadDir(w.Dir)
-	if err != nil || w.bare || slices.ContainsFunc(entries,
-		func(e fs.DirEntry) bool { return !slices.Contains(own, e.Name()) }) {
+	if err != nil || w.bare || slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return !slices.Contains(slices.Concat(folders, files, []string{replayDir}), e.Name())
+	}) {
 		return w.Close()
 	}
-	for _, d := range []string{checkpointsDir, snapshotsDir} {
+	for _, d := range folders {
 		if os.Remove(filepath.Join(w.Dir, d)) != nil { // not empty
 			return w.Close()
 		}
 	}
 	_ = w.DropReplay() // useless without a checkpoint
-	for _, name := range []string{configFile, metricsFile, sourceFile, robotFile, lockFile} {
+	for _, name := range files {
 		_ = os.Remove(filepath.Join(w.Dir, name))
 	}
 	_ = os.Remove(w.Dir) // fails if other files are in it

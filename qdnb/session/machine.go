@@ -116,7 +116,7 @@ func checkedOut(folder string) string {
 
 // machineUse describes this machine and program for the generations after a given one.
 func machineUse(platform *xla.Platform, after int64) runs.MachineUse {
-	u := runs.MachineUse{After: after}
+	u := runs.MachineUse{Backend: platform.Name(), After: after}
 	u.Version, u.Commit = Build()
 	cores := "1 core"
 	if n := runtime.NumCPU(); n > 1 {

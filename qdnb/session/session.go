@@ -146,11 +146,6 @@ func (s *session) restore(ctx context.Context, w *runs.Writer, from runs.Checkpo
 	if s.platform, err = xla.Open(ctx, s.Backend); err != nil {
 		return err
 	}
-	if s.status.UseBackend(s.platform.Name(), from.Generation) {
-		fmt.Fprintf(os.Stderr,
-			"qdnb: %s was computed on another backend before; resuming on %s, so the run is not "+
-				"bit-identical\n", w.Name(), s.platform.Name())
-	}
 	s.bar.Update(s.Budget.Fraction(s.status.Progress), "compiling")
 	if err := s.compile(from.Arrays); err != nil {
 		return err
@@ -162,7 +157,10 @@ func (s *session) restore(ctx context.Context, w *runs.Writer, from runs.Checkpo
 	if len(s.Config.Parts) == 0 && !strings.HasSuffix(use.Commit, ", modified") {
 		use.Numbers = numbersOf(cmp.Or(s.Base, s.Config.Algorithm), s.Config.Env)
 	}
-	s.status.UseMachine(use)
+	if s.status.UseMachine(use) {
+		s.bar.Notice("%s was computed on another backend before; resuming on %s, so the run is not bit-identical",
+			w.Name(), use.Backend)
+	}
 	s.resumeClock()
 	s.status.Budget, s.status.Seeds, s.status.Finished = s.Budget, s.seeds, false
 	s.status.Version, _ = Build()

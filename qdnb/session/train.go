@@ -155,8 +155,8 @@ func (t Training) run(ctx context.Context) (*runs.Run, error) {
 		err = fmt.Errorf("%s is finished, but lacks its repertoire.npz: restore that, or --fresh sets the run aside "+
 			"and starts again", found.Dir)
 	}
-	if err == nil {
-		err = found.Valid()
+	if err == nil && found.Status.AllInvalid() != nil {
+		err = fmt.Errorf("%s is finished, but %w", found.Dir, found.Status.AllInvalid())
 	}
 	if err == nil {
 		err = t.isCorrected(found)
