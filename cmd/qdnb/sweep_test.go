@@ -56,9 +56,7 @@ func lineStatuses(t *testing.T, plan, root string) (list []sweep.Status) {
 		}
 		list = append(list, line.Status)
 	}
-	if report.Total.Lines != len(list) {
-		t.Errorf("%d lines in total, %d listed", report.Total.Lines, len(list))
-	}
+	errtest.Equal(t, "lines in total", report.Total.Lines, len(list))
 	return list
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 func TestLinesBreaksBeforePlacesInCells(t *testing.T) {
@@ -16,9 +18,7 @@ func TestLinesBreaksBeforePlacesInCells(t *testing.T) {
 		"a: main.go:1, main.go:2: main.go:3\n":             "a: \nmain.go:1, \nmain.go:2: \nmain.go:3\n",
 		"10:11:12 main.go:7: x":                            "10:11:12 \nmain.go:7: x",
 	} {
-		if got := Lines(text); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		errtest.Equal(t, text, Lines(text), want)
 	}
 }
 
@@ -29,9 +29,7 @@ func TestPlansStandForTheirRuns(t *testing.T) {
 	UsesPlan("x", "2 runs, 1a2b3c4d")
 	Uses("x/runs/b-0-00000002", 2)
 	Uses("runs/c-0-00000003", 3)
-	if got, want := Caption(), "2 runs, 1a2b3c4d; run 00000003"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	errtest.Equal(t, "the caption", Caption(), "2 runs, 1a2b3c4d; run 00000003")
 	data := &protocol.DisplayData{}
 	record(data)
 	if got, want := fmt.Sprint(data.Metadata),
@@ -39,12 +37,8 @@ func TestPlansStandForTheirRuns(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	Uses("x/runs/a-0-00000001", 1) // for the next output of the same plan
-	if got, want := Caption(), "2 runs, 1a2b3c4d; run 00000003"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	errtest.Equal(t, "the caption", Caption(), "2 runs, 1a2b3c4d; run 00000003")
 	Begin()
 	Uses("x/runs/a-0-00000001", 1)
-	if got, want := Caption(), "run 00000001"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	errtest.Equal(t, "the caption", Caption(), "run 00000001")
 }

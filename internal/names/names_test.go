@@ -1,9 +1,10 @@
 package names
 
 import (
-	"slices"
 	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 func TestNearest(t *testing.T) {
@@ -16,21 +17,15 @@ func TestNearest(t *testing.T) {
 		"ant": "ant-uni,ant-omni", "pga": "pga-map-elites,pga-aurora", "batch_size": "batch",
 		"learning_rate": "ae_learning_rate", "at": "",
 	} {
-		if got := strings.Join(Nearest(name, known), ","); got != want {
-			t.Errorf("nearest to %q is %q, want %q", name, got, want)
-		}
+		errtest.Equal(t, "nearest to "+name, strings.Join(Nearest(name, known), ","), want)
 	}
 	err := Unknown("env", "pointmase", []string{"pointmaze", "ant-uni"})
 	want := `unknown env "pointmase"; did you mean "pointmaze"? known: ant-uni, pointmaze`
-	if err.Error() != want {
-		t.Errorf("%v\nwant %s", err, want)
-	}
+	errtest.Equal(t, "the error", err.Error(), want)
 	err = Unknown("env", "ant", []string{"pointmaze", "ant-uni", "ant-trap", "ant-omni"})
 	want = `unknown env "ant"; did you mean "ant-omni", "ant-trap" or "ant-uni"? known: ant-omni, ` +
 		"ant-trap, ant-uni, pointmaze"
-	if err.Error() != want {
-		t.Errorf("%v\nwant %s", err, want)
-	}
+	errtest.Equal(t, "the error", err.Error(), want)
 }
 
 // Text from a file cannot break a line or fill a page.
@@ -38,9 +33,7 @@ func TestTextOfFilesIsShownInALine(t *testing.T) {
 	long := strings.Repeat("ä", 1000)
 	for text, want := range map[string]string{"seed": "seed", "größe 3": "größe 3", "a\nb": `"a\nb"`,
 		"\x1b[2J": `"\x1b[2J"`, long: long[:240] + "..."} {
-		if got := Plain(text); got != want {
-			t.Errorf("%q is shown as %s", text, got)
-		}
+		errtest.Equal(t, text, Plain(text), want)
 	}
 	if got := Quote("a\tb"); got != `"a\tb"` {
 		t.Error(got)
@@ -56,7 +49,5 @@ func TestTextOfFilesIsShownInALine(t *testing.T) {
 func TestColumns(t *testing.T) {
 	got := Columns([]string{"loss", "loss", "loss_2", "final", "", " ", "a, \"b\"\n", "高度", "loss"}, "final")
 	want := []string{"loss", "loss_2", "loss_2_2", "final_2", "column", "column_2", "a___b_", "高度", "loss_3"}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	errtest.Equal(t, "the lines", got, want)
 }

@@ -57,9 +57,7 @@ func TestReadsOtherOrders(t *testing.T) {
 	// Version 2 has a longer field for the length.
 	v1 := npyBytes("'<f4'", "False", "(1, 2, 3)", in(little, 1, 2, 3, 4, 5, 6))
 	v2 := append([]byte(magic), 2, 0, v1[8], v1[9], 0, 0)
-	if got, err := readBytes(append(v2, v1[10:]...)); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("version 2: %v, %v", got, err)
-	}
+	errtest.Equal(t, "version 2", must.Get(readBytes(append(v2, v1[10:]...))), want)
 }
 
 func TestHostileHeadersGiveOneLine(t *testing.T) {

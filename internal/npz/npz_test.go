@@ -38,16 +38,12 @@ func sample() map[string]Array {
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.npz")
 	must.Do(Write(path, sample()))
-	if got := must.Get(Read(path)); !reflect.DeepEqual(got, sample()) {
-		t.Errorf("got %v\nwant %v", got, sample())
-	}
+	errtest.Equal(t, "the arrays", must.Get(Read(path)), sample())
 	for name, want := range sample() {
 		path := filepath.Join(t.TempDir(), "a.npy")
 		must.Do(WriteNPY(path, want))
 		got := must.Get(ReadNPY(path))
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %v, want %v", name, got, want)
-		}
+		errtest.Equal(t, name, got, want)
 		data := must.Get(os.ReadFile(path))
 		if offset := bytes.IndexByte(data, '\n') + 1; offset%alignment != 0 {
 			t.Errorf("%s: the data begins at %d, which is not a multiple of %d", name, offset, alignment)
@@ -70,8 +66,7 @@ func TestLargeArraysAreStoredAndComeBack(t *testing.T) {
 			size, 4*len(large))
 	}
 	r := must.Get(NewReader(bytes.NewReader(buffer.Bytes()), int64(buffer.Len())))
-	got := must.Get(r.ReadAll())
-	if !reflect.DeepEqual(got, want) {
+	if got := must.Get(r.ReadAll()); !reflect.DeepEqual(got, want) {
 		t.Error("the arrays differ")
 	}
 }
@@ -102,9 +97,7 @@ func TestReaderReadsWhatIsAskedFor(t *testing.T) {
 	if err != nil || dtype != "int32" || !slices.Equal(shape, []int{1, 2, 1, 2}) {
 		t.Errorf("header of i4: %s %v, %v", dtype, shape, err)
 	}
-	if a, err := r.Read("i4"); err != nil || !reflect.DeepEqual(a, sample()["i4"]) {
-		t.Errorf("i4: %v, %v", a, err)
-	}
+	errtest.Equal(t, "i4", must.Get(r.Read("i4")), sample()["i4"])
 	errtest.Want(t, errtest.Of(r.Read("i5")), `no array "i5"; the arrays are`)
 }
 
@@ -200,18 +193,14 @@ func TestReadReportsMissingAndOtherFiles(t *testing.T) {
 // and aggregates computed by QDax (branch qdbenchmark) in float32; the values are exact.
 func TestReadsWhatNumPyWrote(t *testing.T) {
 	arrays := must.Get(Read(filepath.Join("testdata", "12_stats.npz")))
-	if len(arrays) != 42 {
-		t.Errorf("%d arrays", len(arrays))
-	}
+	errtest.Equal(t, "number of arrays", len(arrays), 42)
 	for name, want := range map[string]Array{
 		"const.episode_length":        Of([]int32{250}),
 		"const.reward_offset":         Of([]float32{3.24}),
 		"ring.size_position_0":        Of([]int32{4, 4}),
 		"const.reward_offset.antmaze": Of([]float32{40.32}),
 	} {
-		if got := arrays[name]; !reflect.DeepEqual(got, want) {
-			t.Errorf("%s is %v, want %v", name, got, want)
-		}
+		errtest.Equal(t, name, arrays[name], want)
 	}
 	if batch := arrays["rms.batch_0"]; !reflect.DeepEqual(batch.Shape, []int{7, 3}) {
 		t.Errorf("rms.batch_0 has shape %v", batch.Shape)
@@ -258,9 +247,7 @@ u1 uint8 (4,) True 97
 u4 uint32 (2,) True 4294967295
 u8 uint64 (2,) True 18446744073709551615
 `
-	if got := strings.ReplaceAll(string(out), "\r", ""); got != want {
-		t.Errorf("NumPy read\n%swant\n%s", got, want)
-	}
+	errtest.Equal(t, "what NumPy read", strings.ReplaceAll(string(out), "\r", ""), want)
 	back := must.Get(Read(theirs))
 	f := must.Get(Values[int64](back["f"]))
 	if c := back["c"]; !reflect.DeepEqual(f, c.Data) || !reflect.DeepEqual(back["f"].Shape, c.Shape) {

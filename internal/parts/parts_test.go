@@ -2,11 +2,13 @@ package parts_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/qdnb/runs"
@@ -48,15 +50,11 @@ func sample() *algorithm {
 func TestSettingsOfParts(t *testing.T) {
 	a := sample()
 	const want = `{"batch":4,"mix.1.rate":2,"rate":1,"share":0.5,"sigma":3}`
-	if got := string(must.Get(parts.Marshal(a))); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	errtest.Equal(t, "JSON", string(must.Get(parts.Marshal(a))), want)
 	original := a.Mix[0].Maker
 	must.Do(runs.Set(a, "sigma=7", "mix.1.rate=5", "sizes=1,2", "batch=1e1"))
 	const changed = `{"batch":10,"mix.1.rate":5,"rate":1,"share":0.5,"sigma":7,"sizes":[1,2]}`
-	if got := string(must.Get(parts.Marshal(a))); got != changed {
-		t.Errorf("%s, want %s", got, changed)
-	}
+	errtest.Equal(t, "changed", string(must.Get(parts.Marshal(a))), changed)
 	if len(original.(strategy).Sizes) != 0 {
 		t.Error("the original part is changed, too")
 	}
@@ -66,9 +64,7 @@ func TestSettingsOfParts(t *testing.T) {
 	}
 	other := sample()
 	must.Do(runs.Decode([]byte(changed), other))
-	if got := string(must.Get(parts.Marshal(other))); got != changed {
-		t.Errorf("decoded it is %s", got)
-	}
+	errtest.Equal(t, "decoded", string(must.Get(parts.Marshal(other))), changed)
 	for assignment, want := range map[string]string{"sigm=1": `did you mean "sigma"`, "mix.2.rate=1": "unknown field",
 		"sigma=x": "sigma: "} {
 		if err := runs.Set(a, "batch=77", assignment); err == nil || !strings.Contains(err.Error(), want) || a.Batch != 10 {
@@ -96,9 +92,7 @@ func TestOmittedSettingsOfParts(t *testing.T) {
 		other := &algorithm{Mix: []share{{Maker: strategy{}}, {Maker: strategy{}}}}
 		must.Do(runs.Decode([]byte(got), other))
 		for i, want := range sizes {
-			if got := other.Mix[i].Maker.(strategy).Sizes; !slices.Equal(got, want) {
-				t.Errorf("sizes of part %d: %v, want %v", i, got, want)
-			}
+			errtest.Equal(t, fmt.Sprint("sizes of part ", i), other.Mix[i].Maker.(strategy).Sizes, want)
 		}
 	}
 }
@@ -143,8 +137,6 @@ func TestReplaced(t *testing.T) {
 	} {
 		a := sample()
 		change(a)
-		if got := strings.Join(parts.Replaced(sample(), a), " "); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		errtest.Equal(t, "replaced", strings.Join(parts.Replaced(sample(), a), " "), want)
 	}
 }

@@ -2,11 +2,13 @@ package progress
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 )
 
@@ -55,16 +57,12 @@ func TestPlainBarIsALineNowAndThen(t *testing.T) {
 	}
 	b.Done("finished")
 	const want = " 55%  1m30s left  run\n 60%  1m20s left  run\n 65%  1m10s left  run\nrun  finished\n"
-	if out.String() != want {
-		t.Errorf("got\n%swant\n%s", out.String(), want)
-	}
+	errtest.Equal(t, "the terminal", out.String(), want)
 	out.Reset()
 	b = newBar("quick", plain(&out), clock.now)
 	b.Update(0.5, "")
 	b.Done("")
-	if out.String() != "quick\n" {
-		t.Errorf("a quick one wrote %q", out.String())
-	}
+	errtest.Equal(t, "quick work", out.String(), "quick\n")
 }
 
 // An error message after Close starts at an empty line.
@@ -147,9 +145,7 @@ func TestBarOfAResumedRun(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		resume(terminal(&out, func() int { return width }))
-		if got := lastLine(out.String()); got != want {
-			t.Errorf("at %d columns:\n%q, want\n%q", width, got, want)
-		}
+		errtest.Equal(t, fmt.Sprint("columns: ", width), lastLine(out.String()), want)
 	}
 	var pages []string
 	resume(notebook(func(page string) { pages = append(pages, page) }, func() {}))
@@ -160,9 +156,7 @@ func TestBarOfAResumedRun(t *testing.T) {
 	}
 	var out bytes.Buffer
 	resume(plain(&out))
-	if want := " 60%  40s left  " + strings.Join(figures, "  ") + "  " + name + "\n"; out.String() != want {
-		t.Errorf("a file has %q, want %q", out.String(), want)
-	}
+	errtest.Equal(t, "a file", out.String(), " 60%  40s left  "+strings.Join(figures, "  ")+"  "+name+"\n")
 }
 
 func TestBarTakesAnything(t *testing.T) {
@@ -197,9 +191,7 @@ func TestQuietBar(t *testing.T) {
 	b.Close()
 	os.Stderr = stderr
 	const want = "qdnb: 2 of 30 evaluations were not finite\nqdnb: resumed on another backend\n"
-	if got := string(must.Get(os.ReadFile(out.Name()))); got != want {
-		t.Errorf("a quiet bar prints %q, want %q", got, want)
-	}
+	errtest.Equal(t, "a quiet bar", string(must.Get(os.ReadFile(out.Name()))), want)
 }
 
 // Standard output is reserved for results.
@@ -214,7 +206,5 @@ func TestBarsLeaveStdoutAlone(t *testing.T) {
 		b.Done("finished")
 	}
 	os.Stdout = stdout
-	if info, err := out.Stat(); err != nil || info.Size() != 0 {
-		t.Errorf("%d bytes went to stdout, %v", info.Size(), err)
-	}
+	errtest.Equal(t, "bytes on stdout", must.Get(out.Stat()).Size(), 0)
 }

@@ -120,9 +120,7 @@ func TestFinishedRunStoresItsRepertoireOnce(t *testing.T) {
 	arrays["passive_genotypes"].Data.([]float32)[3] = 99
 	must.Do(w.StageRepertoire(gridAt(20).repertoire()))
 	must.Do(w.SaveCheckpoint(20, arrays, nil))
-	if from, err := w.LoadCheckpoint(nil); err != nil || !reflect.DeepEqual(from.Arrays, arrays) {
-		t.Errorf("%v, %v", from.Arrays, err)
-	}
+	errtest.Equal(t, "arrays", must.Get(w.LoadCheckpoint(nil)).Arrays, arrays)
 }
 
 // Any damage of a checkpoint is detected: the checkpoint before is used.
@@ -188,8 +186,6 @@ func TestOtherArraysAreStoredWhole(t *testing.T) {
 		"genotypes": npz.Of(make([]float32, 6), 2, 3), "fitnesses": npz.Of([]float32{empty, empty}),
 	}} {
 		must.Do(w.SaveCheckpoint(int64(g), arrays, nil))
-		if from, err := w.LoadCheckpoint(nil); err != nil || !reflect.DeepEqual(from.Arrays, arrays) {
-			t.Errorf("%v, %v", from.Arrays, err)
-		}
+		errtest.Equal(t, "arrays", must.Get(w.LoadCheckpoint(nil)).Arrays, arrays)
 	}
 }

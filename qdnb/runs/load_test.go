@@ -53,9 +53,7 @@ func TestLoadTellsSeedsApart(t *testing.T) {
 	for target, seed := range map[string]int64{"map-elites-arm-1": 1, "map-elites-arm-10": 10,
 		filepath.Join(root, "map-elites-arm-1"):              1,
 		filepath.Base(dirs[1])[:len("map-elites-arm-1-abc")]: 1, "map-elites-arm-1-": 1} {
-		if run, err := LoadFrom(root, target); err != nil || run.Config.Seed != seed {
-			t.Errorf("%s: %v, want seed %d", target, err, seed)
-		}
+		errtest.Equal(t, "seed of "+target, must.Get(LoadFrom(root, target)).Config.Seed, seed)
 	}
 	errtest.Want(t, errtest.Of(LoadFrom(root, "map-elites-arm-2")), "no run")
 	must.Do(os.Remove(filepath.Join(dirs[11], configFile)))
@@ -91,9 +89,7 @@ func TestLoadDoesNotLeaveTheFolderOfAPath(t *testing.T) {
 	w := create(t, root)
 	prefix := w.Name()[:len(w.Name())-4]
 	for _, path := range []string{w.Dir, filepath.Join(root, prefix)} {
-		if run, err := LoadFrom(t.TempDir(), path); err != nil || run.Dir != w.Dir {
-			t.Errorf("%s: %v", path, err)
-		}
+		errtest.Equal(t, path, must.Get(LoadFrom(t.TempDir(), path)).Dir, w.Dir)
 	}
 	elsewhere := filepath.Join(t.TempDir(), prefix)
 	if run, err := LoadFrom(root, elsewhere); err == nil {

@@ -79,9 +79,7 @@ func TestRepertoireRoundTrip(t *testing.T) {
 	full := testRepertoire()
 	must.Do(full.Write(path))
 	want := packedRepertoire()
-	if got, err := ReadRepertoire(path, true); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, %v", got, err)
-	}
+	errtest.Equal(t, "repertoire", must.Get(ReadRepertoire(path, true)), want)
 	want.Genotypes = nil
 	got, err := ReadRepertoire(path, false)
 	if err != nil || !reflect.DeepEqual(got, want) || got.Genotype(1) != nil {

@@ -107,9 +107,7 @@ func resume(t testing.TB, w *Writer, root string, want int64) *Writer {
 	t.Helper()
 	must.Do(w.Close())
 	w = create(t, root)
-	if from, err := w.LoadCheckpoint(nil); err != nil || from.Generation != want {
-		t.Fatalf("generation %d, %v; want %d", from.Generation, err, want)
-	}
+	errtest.Equal(t, "generation", must.Get(w.LoadCheckpoint(nil)).Generation, want)
 	return w
 }
 
@@ -297,9 +295,7 @@ func TestDropReplay(t *testing.T) {
 	must.Do(ring.load(w, 31))
 	must.Do(os.WriteFile(filepath.Join(w.Dir, replayDir, "notes"), nil, 0o666))
 	must.Do(w.DropReplay())
-	if entries, err := os.ReadDir(filepath.Join(w.Dir, replayDir)); err != nil || len(entries) != 1 {
-		t.Errorf("left are %v, %v", entries, err)
-	}
+	errtest.Equal(t, "files left", len(must.Get(os.ReadDir(filepath.Join(w.Dir, replayDir)))), 1)
 }
 
 func TestWrongReplaysAreRefused(t *testing.T) {

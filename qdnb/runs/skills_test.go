@@ -228,9 +228,7 @@ func TestImport(t *testing.T) {
 	must.Do(err)
 	must.Do(w.SaveStatus(Status{}))
 	must.Do(w.Close())
-	if run, err := Import(root, config, save); err != nil || !run.Status.Finished {
-		t.Errorf("a killed import: %+v, %v", run, err)
-	}
+	errtest.Equal(t, "a killed import is finished", must.Get(Import(root, config, save)).Status.Finished, true)
 	file := filepath.Join(parent, "file")
 	must.Do(os.WriteFile(file, nil, 0o666))
 	errtest.Want(t, errtest.Of(Import(filepath.Join(file, "runs"), config, save)), "is not a folder")

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -56,12 +55,8 @@ func TestRunRoundTrip(t *testing.T) {
 		t.Errorf("the run is %+v", r)
 	}
 	table := must.Get(r.Metrics())
-	if column, err := table.Column("generation"); err != nil || !slices.Equal(column, []float64{0, 10, 20, 30, 40}) {
-		t.Errorf("generations %v, %v", column, err)
-	}
-	if repertoire, err := r.Repertoire(); err != nil || !reflect.DeepEqual(repertoire, packedRepertoire()) {
-		t.Errorf("repertoire %+v, %v", repertoire, err)
-	}
+	errtest.Equal(t, "generations", must.Get(table.Column("generation")), []float64{0, 10, 20, 30, 40})
+	errtest.Equal(t, "repertoire", must.Get(r.Repertoire()), packedRepertoire())
 	if repertoire, err := r.RepertoireMap(); err != nil || repertoire.Genotypes != nil || repertoire.Params != 3 {
 		t.Errorf("map of the repertoire %+v, %v", repertoire, err)
 	}
@@ -70,10 +65,7 @@ func TestRunRoundTrip(t *testing.T) {
 		snapshots[2].Stats().Filled != 2 {
 		t.Errorf("snapshots %+v", snapshots)
 	}
-	kept, err := generations(filepath.Join(r.Dir, checkpointsDir), stateKind)
-	if err != nil || !slices.Equal(kept, []int64{30, 40}) {
-		t.Errorf("checkpoints %v, %v", kept, err)
-	}
+	errtest.Equal(t, "checkpoints", must.Get(generations(filepath.Join(r.Dir, checkpointsDir), stateKind)), []int64{30, 40})
 
 	again := create(t, root)
 	var progress Progress
@@ -185,9 +177,7 @@ func TestReadingWhatIsNotThere(t *testing.T) {
 	w := create(t, t.TempDir())
 	errtest.Want(t, errtest.Of(w.Repertoire()), "finish training")
 	errtest.Want(t, errtest.Of(w.Metrics()), "logged nothing")
-	if s, err := w.Snapshots(); err != nil || len(s) != 0 {
-		t.Errorf("no snapshots: %v, %v", s, err)
-	}
+	errtest.Equal(t, "snapshots", len(must.Get(w.Snapshots())), 0)
 	must.Do(os.WriteFile(filepath.Join(w.Dir, statusFileName), []byte(`{"generation":`), 0o666))
 	errtest.Want(t, errtest.Of(Open(w.Dir)), "status.json is damaged")
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"example.com/qdnb/envs"
@@ -129,13 +128,13 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	if s.Policy != nil {
 		own = []string{"Policy"}
 	}
-	t.Options = Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
-		Own: Spec{Environment: s.Environment}.own(own), Backend: s.Backend, Quiet: s.Quiet}
+	t.Spec = Spec{Environment: s.Environment, Runs: cmp.Or(s.Runs, runs.Folder()), Backend: s.Backend, Quiet: s.Quiet}
+	t.Config, t.Own = config, t.Spec.own(own)
 	return t.Run(ctx)
 }
 
 // ofSkills returns the training of a run of [Adapt] or [Control] that uses the skills of another run,
-// without options. env is the environment of an adaptation; nil: the built-in one of the skills.
+// without its Spec and Config. env is the environment of an adaptation; nil: the built-in one of the skills.
 func ofSkills(config runs.Config, skills *runs.Run, env envs.Env) (t Training, err error) {
 	if config.Algorithm != records.Adaptation {
 		var settings policies.ControlSettings
@@ -196,47 +195,22 @@ func (a *Adaptation) New(p *xla.Platform, env envs.Env, _ int64) (algorithms.Sea
 	return &adapting{Adaptation: a, rollouts: rollouts, skills: int64(len(set.Policies))}, nil
 }
 
-// tabular is a search without a repertoire, whose results are rows of metrics.csv. Its Columns are
-// all columns, and the first is the number of the row, which is its generation.
-type tabular interface {
-	algorithms.Search
-	// Total is the number of evaluations after which it is done.
-	Total() int64
-	// Watch makes Step call a function with the number of its evaluations so far.
-	Watch(func(evaluations int64))
-	// Rows are those of the newest step, and best their largest fitness.
-	Rows() (rows [][]float64, best float64)
-	// Describe returns the state that a checkpoint saves and the metrics for the progress bar, the
-	// most important first, given the status of the run.
-	Describe(runs.Status) (state string, metrics []string)
-}
-
-// logTable writes the rows of the newest step.
-func (s *session) logTable() error {
-	rows, best := s.table.Rows()
-	s.status.MaxFitness = max(s.status.MaxFitness, best)
-	for _, row := range rows {
-		if err := s.writer.Log(row...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // watch shows the progress within a step.
 func (s *session) watch(evaluations int64) {
 	_, metrics := s.describe()
-	s.bar.Update(s.Budget.Fraction(runs.Progress{Evaluations: s.status.Evaluations + evaluations}), metrics...)
+	s.bar.Update(s.Spec.Budget.Fraction(runs.Progress{Evaluations: s.status.Evaluations + evaluations}), metrics...)
 }
 
-// adapting is the search of an [Adaptation].
+// adapting is the search of an [Adaptation]. It has no repertoire: its results are rows of metrics.csv. Its
+// Columns are all columns, and the first is the number of the row, which is its generation.
 type adapting struct {
 	*Adaptation
 	rollouts *policies.Rollouts
 	skills   int64
-	index    int64 // of the next value
-	rows     [][]float64
-	watch    func(int64)
+	index    int64                   // of the next value
+	rows     [][]float64             // of the newest step
+	best     float64                 // largest median of the newest step
+	watch    func(evaluations int64) // is called in a step with the number of its evaluations so far
 }
 
 // Step evaluates all skills under the next value. An interrupted value is evaluated again.
@@ -254,11 +228,14 @@ func (a *adapting) Step() (o scoring.Outcome, err error) {
 	if len(value) > 1 {
 		y = value[1]
 	}
-	a.rows = nil
+	a.rows, a.best = nil, math.Inf(-1)
 	for k, r := range results {
 		low, high := r.Quartiles()
 		a.rows = append(a.rows, []float64{float64(a.index*a.skills + int64(k)), float64(a.index), x, y,
 			float64(r.Number), r.Median(), r.Mean(), r.Std(), low, high})
+		if r.Median() > a.best { // not for NaN
+			a.best = r.Median()
+		}
 	}
 	a.index++
 	o.Generation, o.Evaluations = a.index*a.skills-1, a.index*a.skills*int64(a.Episodes)
@@ -271,21 +248,12 @@ func (a *adapting) Columns() []string {
 		"fitness_std", "fitness_q1", "fitness_q3"}
 }
 
-func (a *adapting) Total() int64 { return int64(len(a.Values)) * a.skills * int64(a.Episodes) }
+// total is the number of evaluations after which it is done.
+func (a *adapting) total() int64 { return int64(len(a.Values)) * a.skills * int64(a.Episodes) }
 
-func (a *adapting) Watch(f func(int64)) { a.watch = f }
-
-func (a *adapting) Rows() (rows [][]float64, best float64) {
-	best = math.Inf(-1)
-	for _, row := range a.rows {
-		if median := row[slices.Index(a.Columns(), "fitness_median")]; median > best {
-			best = median
-		}
-	}
-	return a.rows, best
-}
-
-func (a *adapting) Describe(s runs.Status) (state string, metrics []string) {
+// describe returns the state that a checkpoint saves and the metrics for the progress bar, the most
+// important first, given the status of the run.
+func (a *adapting) describe(s runs.Status) (state string, metrics []string) {
 	if s.Evaluations > 0 { // a value is complete
 		metrics = []string{fmt.Sprintf("best median %.4g", s.MaxFitness)}
 	}

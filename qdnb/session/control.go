@@ -73,7 +73,8 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Options = Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
-		Budget: cmp.Or(s.Budget, ControlBudget), Backend: s.Backend, Quiet: s.Quiet}
+	t.Spec = Spec{Runs: cmp.Or(s.Runs, runs.Folder()), Budget: cmp.Or(s.Budget, ControlBudget), Backend: s.Backend,
+		Quiet: s.Quiet}
+	t.Config = config
 	return t.Run(ctx)
 }

@@ -15,14 +15,14 @@ import (
 // from.
 const startPart = "start"
 
-// Changed says which code of the user may have changed since the newest other run with the same name,
+// changed says which code of the user may have changed since the newest other run with the same name,
 // environment, seed and hyperparameters, and when that ran. It returns "" if there is no such run.
-func Changed(o Options) string {
-	c := o.Config
+func (t Training) changed() string {
+	c := t.Config
 	if len(c.Parts) == 0 {
 		return ""
 	}
-	found, _, err := runs.Find(o.Root, fmt.Sprintf("%s-%s-%d-*", c.Algorithm, c.Env, c.Seed))
+	found, _, err := runs.Find(t.Spec.Runs, fmt.Sprintf("%s-%s-%d-*", c.Algorithm, c.Env, c.Seed))
 	if err != nil {
 		return ""
 	}
@@ -38,40 +38,40 @@ func Changed(o Options) string {
 	if newest == nil {
 		return ""
 	}
-	return fmt.Sprintf("its code (%s) changed since %s of %s", strings.Join(o.Own, ", "), newest.Name(),
+	return fmt.Sprintf("its code (%s) changed since %s of %s", strings.Join(t.Own, ", "), newest.Name(),
 		newest.Status.Updated.Local().Format("2 January 2006, 15:04"))
 }
 
 // outdated says which outputs of a notebook show other settings than those of a run that a cell now trains or
 // loads, or the same run before it trains on. found is the run's folder as it is; nil: there is none.
-func outdated(o Options, found *runs.Run, seeds int) {
+func (t Training) outdated(found *runs.Run, seeds int) {
 	shown := cell.Shown()
-	if generation, ok := shown[cell.Path(o.Dir())]; ok {
-		if found != nil && found.Status.Finished && !found.Status.Completes(o.Budget, seeds) {
+	if generation, ok := shown[cell.Path(t.Dir())]; ok {
+		if found != nil && found.Status.Finished && !found.Status.Completes(t.Spec.Budget, seeds) {
 			fmt.Fprintf(os.Stderr, "qdnb: outputs of this notebook show %s at generation %d, from which it now trains on: "+
-				"rerun their cells\n", o.Config.Name(), generation)
+				"rerun their cells\n", t.Config.Name(), generation)
 		}
 		return
 	}
 	for _, dir := range slices.Sorted(maps.Keys(shown)) {
 		run, err := runs.Open(dir)
-		if err == nil && run.Config.Algorithm == o.Config.Algorithm && run.Config.Env == o.Config.Env &&
-			run.Config.Seed == o.Config.Seed && o.Config.SkillsRun() == "" { // a run of skills has a run for each change
+		if err == nil && run.Config.Algorithm == t.Config.Algorithm && run.Config.Env == t.Config.Env &&
+			run.Config.Seed == t.Config.Seed && t.Config.SkillsRun() == "" { // a run of skills has a run for each change
 			fmt.Fprintf(os.Stderr, "qdnb: outputs of this notebook show %s, a run with other settings than the Spec "+
-				"(%s): rerun their cells if they should show the Spec's\n", run.Name(), strings.Join(run.Config.Differences(o.Config), ", "))
+				"(%s): rerun their cells if they should show the Spec's\n", run.Name(), strings.Join(run.Config.Differences(t.Config), ", "))
 		}
 	}
 }
 
 // imported names an imported run of the same algorithm and environment from which the run could start;
 // "" if there is none, or if it starts from one.
-func imported(o Options) string {
-	found, _, err := runs.Find(o.Root, fmt.Sprintf("%s-%s-*", o.Config.Algorithm, o.Config.Env))
-	if err != nil || o.Config.Parts[startPart] != "" {
+func (t Training) imported() string {
+	found, _, err := runs.Find(t.Spec.Runs, fmt.Sprintf("%s-%s-*", t.Config.Algorithm, t.Config.Env))
+	if err != nil || t.Config.Parts[startPart] != "" {
 		return ""
 	}
 	for _, run := range found {
-		same := run.Config.Algorithm == o.Config.Algorithm && run.Config.Env == o.Config.Env // not arm-2 for arm
+		same := run.Config.Algorithm == t.Config.Algorithm && run.Config.Env == t.Config.Env // not arm-2 for arm
 		if same && run.Status.Backend == runs.Imported && run.HasRepertoire() {
 			return run.Name()
 		}

@@ -29,14 +29,6 @@ type live struct {
 // liveID names the figure in the notebook. The runs of a cell's program share it.
 var liveID = "qdnb_live_" + gonbui.UniqueId()
 
-// newLive returns nil outside a notebook, and if the options exclude the figure.
-func newLive(o Options) *live {
-	if !gonbui.IsNotebook || o.Quiet || o.Still {
-		return nil
-	}
-	return &live{drawn: time.Now(), took: 50 * time.Millisecond}
-}
-
 // due reports whether a drawing fits into the time, of which the run has taken some seconds.
 func (l *live) due(now time.Time, seconds float64) bool {
 	return l != nil && now.Sub(l.drawn) >= livePause && (l.spent+l.took).Seconds() <= liveShare*seconds

@@ -81,7 +81,7 @@ func temporary(program string) bool {
 }
 
 // modulePath is the path of this module.
-var modulePath = path.Dir(path.Dir(reflect.TypeFor[Options]().PkgPath()))
+var modulePath = path.Dir(path.Dir(reflect.TypeFor[Training]().PkgPath()))
 
 // sourceFolder returns the folder from which a module was built, as the module or this file's path names
 // it; "" if neither does.

@@ -59,8 +59,6 @@ func TestKeptBinariesNameNoCheckout(t *testing.T) {
 	for path, want := range map[string]bool{"/tmp/go-build12/b001/exe/qdnb": true, "/tmp/go-build1/b1/session.test": true,
 		"/home/a/.cache/go-build/0a/0a-d/qdnb": true, "/tmp/gonb_1/gonb_1": true, "/tmp/gonb_12/x": false,
 		"/tmp/qdnb": false, "/usr/bin/qdnb": false, "": false} {
-		if temporary(path) != want {
-			t.Errorf("%s: temporary is %v", path, !want)
-		}
+		errtest.Equal(t, path, temporary(path), want)
 	}
 }

@@ -78,7 +78,7 @@ func (t Training) steps(platform *xla.Platform, steps int) (columns []string, er
 		return nil, err
 	}
 	defer search.Close()
-	if _, ok := search.(tabular); ok { // it has compiled its program
+	if _, ok := search.(*adapting); ok { // it has compiled its program
 		return nil, nil
 	}
 	for range steps {
@@ -195,7 +195,6 @@ func controlPrograms(platform *xla.Platform, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	options := Options{Config: runs.Config{Seed: spec.Seed}}
-	_, err = Training{Options: options, Env: env, Algorithm: settings}.steps(platform, 2)
+	_, err = Training{Config: runs.Config{Seed: spec.Seed}, Env: env, Algorithm: settings}.steps(platform, 2)
 	return err
 }

@@ -21,7 +21,7 @@ import (
 // Config returns the configuration after which the run is named.
 func (s Spec) Config() (runs.Config, error) {
 	t, err := s.Training()
-	return t.Options.Config, err
+	return t.Config, err
 }
 
 // own names the fields that hold code of the user: the Loop or parts that Tune replaced, and the
@@ -125,13 +125,8 @@ func (s Spec) training() (t Training, err error) {
 	if err != nil {
 		return t, err
 	}
-	t = Training{
-		Options: Options{Root: cmp.Or(s.Runs, runs.Folder()), Config: config,
-			Own: s.own(replaced), Budget: cmp.Or(s.Budget, PaperBudget), Backend: s.Backend, Quiet: s.Quiet,
-			Still: s.Still, Fresh: s.Fresh},
-		Env: env, Algorithm: algorithm, KeepReplay: s.KeepReplay, KeepGenotypes: s.KeepGenotypes,
-		Corrected: s.Corrected, By: s.CorrectedBy, TensorBoard: s.TensorBoard,
-	}
+	s.Runs, s.Budget = cmp.Or(s.Runs, runs.Folder()), cmp.Or(s.Budget, PaperBudget)
+	t = Training{Spec: s, Config: config, Own: s.own(replaced), Env: env, Algorithm: algorithm}
 	if name != entry.Name {
 		t.Base = entry.Name
 	}

@@ -52,28 +52,28 @@ func (s *session) snapshots() error {
 }
 
 func (s *session) snapshot() error {
-	repertoire, err := s.repertoire(s.KeepGenotypes)
+	repertoire, err := s.repertoire(s.Spec.KeepGenotypes)
 	if err != nil {
 		return err
 	}
-	s.writer.KeepGenotypes = s.KeepGenotypes
+	s.writer.KeepGenotypes = s.Spec.KeepGenotypes
 	return s.writer.SaveSnapshot(runs.Snapshot{Progress: s.status.Progress, Repertoire: *repertoire})
 }
 
 // correct evaluates the policies of the repertoire again, and saves the result. An interruption
 // takes effect after it: a resumed run passes its point of the budget only once.
 func (s *session) correct() error {
-	if s.Corrected == 0 {
+	if s.Spec.Corrected == 0 {
 		return nil
 	}
-	s.bar.Update(s.Budget.Fraction(s.status.Progress), "evaluating the repertoire again")
+	s.bar.Update(s.Spec.Budget.Fraction(s.status.Progress), "evaluating the repertoire again")
 	archived, err := s.repertoire(true)
 	if err != nil {
 		return err
 	}
 	corrected, err := policies.Correct(context.Background(), s.platform, s.writer.Run, runs.Snapshot{
 		Progress: s.status.Progress, Repertoire: *archived,
-		Correction: runs.Correction{Episodes: int64(s.Corrected), By: s.By}}, s.Env, s.policy(), s.Config.Seed)
+		Correction: runs.Correction{Episodes: int64(s.Spec.Corrected), By: s.Spec.CorrectedBy}}, s.Env, s.policy(), s.Config.Seed)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (s *session) correct() error {
 // correctable returns an error unless the run's settings describe the policies that Corrected
 // evaluates.
 func (s *session) correctable() error {
-	if s.Corrected == 0 {
+	if s.Spec.Corrected == 0 {
 		return nil
 	}
 	got, err := policies.TaskOf(s.writer.Run, s.Env, s.policy())
@@ -101,10 +101,10 @@ func (s *session) correctable() error {
 // isCorrected returns an error if a complete run lacks the corrected repertoire of its end that the
 // training asks for.
 func (t Training) isCorrected(run *runs.Run) error {
-	if t.Corrected == 0 {
+	if t.Spec.Corrected == 0 {
 		return nil
 	}
-	want := runs.Correction{Episodes: int64(t.Corrected), By: cmp.Or(t.By, runs.ByMean)}
+	want := runs.Correction{Episodes: int64(t.Spec.Corrected), By: cmp.Or(t.Spec.CorrectedBy, runs.ByMean)}
 	made, err := run.Corrected()
 	if err == nil && !slices.ContainsFunc(made, func(s runs.Snapshot) bool {
 		return s.Generation == run.Status.Generation && s.Correction.String() == want.String()
@@ -207,7 +207,7 @@ func (s *session) restoreReplay() error {
 	if buffer == nil {
 		return nil
 	}
-	if s.noReplay = s.Budget.Done(s.status.Progress); s.noReplay { // nothing is left to learn
+	if s.noReplay = s.Spec.Budget.Done(s.status.Progress); s.noReplay { // nothing is left to learn
 		return nil
 	}
 	capacity, width := buffer.Shape()

@@ -15,11 +15,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/janpfeifer/gonb/gonbui"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/physics"
@@ -46,25 +47,6 @@ const CheckpointEnv = "QDNB_CHECKPOINT_EVERY"
 // process loses at most that much work, or more if writing takes long.
 const checkpointEvery = "2m"
 
-// Options say where and for how long a run computes.
-type Options struct {
-	Root    string      // folder of the runs
-	Config  runs.Config // names the run's folder in Root
-	Own     []string    // fields of a spec that hold code of the user
-	Budget  runs.Budget // ends the run at its first limit
-	Backend string      // see [xla.Open]
-	Quiet   bool        // no progress bar, and no figure
-	Still   bool        // no figure below a notebook cell during training
-	Fresh   bool        // moves an existing folder to the folder set-aside and starts again
-
-	// see [TrainSeeds]
-	seeds int             // runs that share the budget's time limits
-	said  map[string]bool // what those runs said once
-}
-
-// Dir returns the folder of the run.
-func (o Options) Dir() string { return filepath.Join(o.Root, o.Config.Name()) }
-
 // session is the time during which this process holds the folder of a training.
 type session struct {
 	Training
@@ -73,7 +55,7 @@ type session struct {
 	bar      *progress.Bar
 	platform *xla.Platform
 	search   algorithms.Search
-	table    tabular         // the search, if its results are rows instead of a repertoire; else nil
+	table    *adapting       // the search, if its results are rows instead of a repertoire; else nil
 	reached  int64           // newest generation, -1 before the first step
 	stored   *xla.Checkpoint // what the search lists before its first step
 	live     *live           // nil: no figure is drawn
@@ -93,23 +75,23 @@ type session struct {
 // open starts or resumes the run. After an error the folder is as before.
 func (s *session) open(ctx context.Context) (err error) {
 	s.start, s.saved = time.Now(), time.Now()
-	s.Budget = s.Budget.Share(max(1, s.seeds))
+	s.Spec.Budget = s.Spec.Budget.Share(max(1, s.seeds))
 	text := cmp.Or(os.Getenv(CheckpointEnv), checkpointEvery)
 	if s.pause, err = time.ParseDuration(text); err != nil || s.pause < 0 {
 		return fmt.Errorf("$%s is %q: use a duration such as 30s or 5m", CheckpointEnv, text)
 	}
 	aside := "" // where Fresh moves the previous run
-	if s.Fresh {
-		if aside, err = runs.SetAside(s.Root, s.Config); err != nil {
+	if s.Spec.Fresh {
+		if aside, err = runs.SetAside(s.Spec.Runs, s.Config); err != nil {
 			return err
 		}
 	}
 	if _, missing := os.Stat(s.Dir()); missing != nil && aside == "" {
 		s.announce()
 	}
-	s.bar = progress.NewBar(s.Config.Name(), s.Quiet)
+	s.bar = progress.NewBar(s.Config.Name(), s.Spec.Quiet)
 	s.bar.Remember(s.said)
-	s.writer, err = runs.Resume(s.Root, s.Config, &s.status, func(w *runs.Writer, from runs.Checkpoint) ([]string, error) {
+	s.writer, err = runs.Resume(s.Spec.Runs, s.Config, &s.status, func(w *runs.Writer, from runs.Checkpoint) ([]string, error) {
 		if err := s.restore(ctx, w, from); err != nil {
 			return nil, err
 		}
@@ -128,10 +110,10 @@ func (s *session) open(ctx context.Context) (err error) {
 
 // announce says about a new run which earlier run its caller may have expected to continue.
 func (s *session) announce() {
-	if changed := Changed(s.Options); changed != "" { // the settings are those of a run
+	if changed := s.changed(); changed != "" { // the settings are those of a run
 		fmt.Fprintf(os.Stderr, "qdnb: %s: training a new run, %s\n", changed, s.Config.Name())
 	}
-	if found := imported(s.Options); found != "" && !s.Quiet {
+	if found := s.imported(); found != "" && !s.Spec.Quiet {
 		fmt.Fprintf(os.Stderr, "qdnb: %s is not continued by %s, which starts from random policies: "+
 			"--from %s (Spec.Start) starts from it\n", found, s.Config.Name(), found)
 	}
@@ -143,10 +125,10 @@ func (s *session) restore(ctx context.Context, w *runs.Writer, from runs.Checkpo
 	for _, warning := range from.Warnings {
 		fmt.Fprintln(os.Stderr, "qdnb:", warning)
 	}
-	if s.platform, err = xla.Open(ctx, s.Backend); err != nil {
+	if s.platform, err = xla.Open(ctx, s.Spec.Backend); err != nil {
 		return err
 	}
-	s.bar.Update(s.Budget.Fraction(s.status.Progress), "compiling")
+	s.bar.Update(s.Spec.Budget.Fraction(s.status.Progress), "compiling")
 	if err := s.compile(from.Arrays); err != nil {
 		return err
 	}
@@ -162,7 +144,7 @@ func (s *session) restore(ctx context.Context, w *runs.Writer, from runs.Checkpo
 			w.Name(), use.Backend)
 	}
 	s.resumeClock()
-	s.status.Budget, s.status.Seeds, s.status.Finished = s.Budget, s.seeds, false
+	s.status.Budget, s.status.Seeds, s.status.Finished = s.Spec.Budget, s.seeds, false
 	s.status.Version, _ = Build()
 	if w.Status.Finished { // its results are no longer those of the continued run
 		if err := w.SaveStatus(s.status); err != nil {
@@ -173,14 +155,14 @@ func (s *session) restore(ctx context.Context, w *runs.Writer, from runs.Checkpo
 	progress := s.status.Progress
 	progress.Seconds = time.Since(s.start).Seconds()
 	// the bar extrapolates the remaining time from the progress made from here
-	s.bar.Begin(s.Budget.Fraction(progress))
+	s.bar.Begin(s.Spec.Budget.Fraction(progress))
 	return nil
 }
 
 // compile makes the search and restores the arrays of a checkpoint, if there is one.
 func (s *session) compile(arrays map[string]npz.Array) (err error) {
-	s.writer.TensorBoard = s.TensorBoard
-	if slow := slowCompilation(s.Env); slow != "" && !s.Quiet {
+	s.writer.TensorBoard = s.Spec.TensorBoard
+	if slow := slowCompilation(s.Env); slow != "" && !s.Spec.Quiet {
 		s.bar.Notice("%s", slow)
 	}
 	if simulator, ok := s.Env.(*envs.Simulator); ok && simulator.Evaluate == nil {
@@ -192,11 +174,10 @@ func (s *session) compile(arrays map[string]npz.Array) (err error) {
 	}
 	s.stored = s.search.State()
 	var ok bool
-	if s.table, ok = s.search.(tabular); ok {
-		s.Budget.Evaluations = s.table.Total()
-		s.table.Watch(s.watch)
-	} else {
-		s.live = newLive(s.Options)
+	if s.table, ok = s.search.(*adapting); ok {
+		s.Spec.Budget.Evaluations, s.table.watch = s.table.total(), s.watch
+	} else if gonbui.IsNotebook && !s.Spec.Quiet && !s.Spec.Still {
+		s.live = &live{drawn: time.Now(), took: 50 * time.Millisecond}
 	}
 	if err := s.correctable(); err != nil {
 		return err

@@ -43,7 +43,7 @@ func (*slow) Step() (o scoring.Outcome, err error) { return o, nil }
 
 func slowTraining(t *testing.T, budget runs.Budget) Training {
 	config := must.Get(runs.NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1}))
-	return Training{Options: Options{Root: t.TempDir(), Config: config, Budget: budget, Backend: "go", Quiet: true},
+	return Training{Spec: Spec{Runs: t.TempDir(), Budget: budget, Backend: "go", Quiet: true}, Config: config,
 		Env: envs.Pointmaze{}}
 }
 
@@ -52,7 +52,7 @@ func slowTraining(t *testing.T, budget runs.Budget) Training {
 func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 	for _, budget := range []runs.Budget{{Generations: 100}, {Time: 10 * time.Hour}} {
 		training := slowTraining(t, budget)
-		w := must.Get(runs.Create(training.Root, training.Config))
+		w := must.Get(runs.Create(training.Spec.Runs, training.Config))
 		earlier := runs.Status{Progress: runs.Progress{Generation: 20, Seconds: 3600}}
 		must.Do(errors.Join(w.Begin(-1, "generation"), w.SaveCheckpoint(20, nil, earlier), w.Close()))
 		s := session{Training: training}
@@ -78,8 +78,8 @@ func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 // If the last checkpoint cannot be saved, the one before needs the replay buffer.
 func TestNothingIsDeletedBeforeTheRunIsSaved(t *testing.T) {
 	training := slowTraining(t, runs.Budget{})
-	s := session{Training: training, table: rows{}, search: &slow{}, bar: progress.NewBar("", true)}
-	s.writer = must.Get(runs.Create(training.Root, training.Config))
+	s := session{Training: training, table: &adapting{}, search: &slow{}, bar: progress.NewBar("", true)}
+	s.writer = must.Get(runs.Create(training.Spec.Runs, training.Config))
 	defer s.close()
 	must.Do(s.writer.SaveReplay(1, 1, 1, func(int64, int64) ([]float32, error) { return []float32{0}, nil }))
 	s.stored = s.search.State()
@@ -91,9 +91,6 @@ func TestNothingIsDeletedBeforeTheRunIsSaved(t *testing.T) {
 		t.Errorf("%d files of the replay buffer are left", len(left))
 	}
 }
-
-// rows stands for a search without a repertoire.
-type rows struct{ tabular }
 
 // The bar's metrics come in the order in which a narrow line keeps them.
 func TestProgressShowsFitnessFirst(t *testing.T) {
@@ -158,16 +155,17 @@ func TestLiveIsDue(t *testing.T) {
 // A run reports an import of its own algorithm and environment, not of others whose names begin
 // alike.
 func TestImportedRunsOfTheEnvironment(t *testing.T) {
-	o := Options{Root: t.TempDir(), Config: must.Get(runs.NewConfig("map-elites", "arm", 0, map[string]int{"batch": 1}))}
+	training := Training{Spec: Spec{Runs: t.TempDir()},
+		Config: must.Get(runs.NewConfig("map-elites", "arm", 0, map[string]int{"batch": 1}))}
 	for env, want := range map[string]bool{"arm-2": false, "arm": true} {
 		config := must.Get(runs.NewConfig("map-elites", env, 0, map[string]int{"batch": 2}))
-		run := must.Get(runs.Import(o.Root, config, func(w *runs.Writer) error {
+		run := must.Get(runs.Import(training.Spec.Runs, config, func(w *runs.Writer) error {
 			none := []float32{float32(math.Inf(-1))}
 			r := &runs.Repertoire{Params: 1, Dims: 1, Genotypes: []float32{0}, Fitnesses: none, Descriptors: []float32{0},
 				Centroids: []float32{0}, Lower: []float32{0}, Upper: []float32{1}}
 			return errors.Join(w.SaveRepertoire(r), w.SaveStatus(runs.Status{Finished: true, Backend: runs.Imported}))
 		}))
-		if found := imported(o); (found == run.Name()) != want {
+		if found := training.imported(); (found == run.Name()) != want {
 			t.Errorf("of an import on %s: %q", env, found)
 		}
 		must.Do(os.RemoveAll(run.Dir))

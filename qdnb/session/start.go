@@ -34,7 +34,7 @@ func (s Spec) start(t *Training) error {
 	rows, architecture, from, err := base.Initial, nn.Architecture(nil), "Initial", error(nil)
 	if s.Start != "" {
 		from = s.Start
-		rows, architecture, err = s.genotypes(t.Root)
+		rows, architecture, err = s.genotypes(t.Spec.Runs)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot start from %s: %w", from, err)

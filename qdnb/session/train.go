@@ -37,15 +37,15 @@ func Load(spec Spec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	outdated(t.Options, nil, 1)
+	t.outdated(nil, 1)
 	dir := t.Dir()
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		reason := ""
-		if changed := Changed(t.Options); changed != "" {
+		if changed := t.changed(); changed != "" {
 			reason = fmt.Sprintf(" (%s)", changed)
 		}
 		return nil, fmt.Errorf("no run %s in %s%s: train it with the same Spec", filepath.Base(dir),
-			t.Root, reason)
+			t.Spec.Runs, reason)
 	}
 	run, err := runs.Open(dir)
 	if err != nil {
@@ -54,9 +54,9 @@ func Load(spec Spec) (*runs.Run, error) {
 	if !run.Status.Finished {
 		return nil, fmt.Errorf("%s is not finished: train it with the same Spec to resume it", run.Dir)
 	}
-	if !run.Status.Completes(t.Budget, 1) {
+	if !run.Status.Completes(t.Spec.Budget, 1) {
 		return nil, fmt.Errorf("%s ended before the budget of the Spec, %v: train it with the same "+
-			"Spec to extend it", run.Dir, t.Budget)
+			"Spec to extend it", run.Dir, t.Spec.Budget)
 	}
 	return run, nil
 }
@@ -113,21 +113,23 @@ func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) (found []*runs.R
 
 // Training is what a run computes: an algorithm in an environment.
 type Training struct {
-	Options
+	Spec      Spec        // whose Runs and Budget are set
+	Config    runs.Config // names the run's folder in Spec.Runs
+	Own       []string    // fields of the spec that hold code of the user
 	Env       envs.Env
 	Algorithm algorithms.Algorithm
 	Base      string    // the algorithm that a variant is based on; "" if it is no variant
 	Skills    *runs.Run // the finished run whose skills Env uses; nil if it uses none
 
-	KeepReplay    bool         // keep the replay buffer of a finished run
-	KeepGenotypes bool         // keep the genotypes of snapshots
-	Corrected     int          // episodes of each policy in corrected repertoires; 0: none are made
-	By            runs.Average // of these episodes
-
-	TensorBoard bool // write the metrics as an event file, too
-
 	digest, schedule string // see identify
+
+	// see [TrainSeeds]
+	seeds int             // runs that share the budget's time limits
+	said  map[string]bool // what those runs said once
 }
+
+// Dir returns the folder of the run.
+func (t Training) Dir() string { return filepath.Join(t.Spec.Runs, t.Config.Name()) }
 
 // Run trains to the end of the budget, or loads the run if it is complete. When ctx is done, it
 // saves a checkpoint and returns [ErrInterrupted]. A panic, as of code of the user on the host, is an error.
@@ -144,8 +146,8 @@ func (t Training) run(ctx context.Context) (*runs.Run, error) {
 		return nil, errNoContext
 	}
 	found, err := runs.Open(t.Dir())
-	outdated(t.Options, found, t.seeds)
-	if err != nil || t.Fresh || !found.Status.Completes(t.Budget, t.seeds) {
+	t.outdated(found, t.seeds)
+	if err != nil || t.Spec.Fresh || !found.Status.Completes(t.Spec.Budget, t.seeds) {
 		if run, err := t.train(ctx); err != nil {
 			return run, err
 		}
@@ -161,7 +163,7 @@ func (t Training) run(ctx context.Context) (*runs.Run, error) {
 	if err == nil {
 		err = t.isCorrected(found)
 	}
-	if err == nil && t.TensorBoard {
+	if err == nil && t.Spec.TensorBoard {
 		err = found.WriteEvents() // of a run that was complete
 	}
 	return found, err
@@ -191,7 +193,7 @@ func (t Training) train(ctx context.Context) (*runs.Run, error) {
 }
 
 // done reports whether the budget is spent, for which at least generation 0 is computed.
-func (s *session) done() bool { return s.reached >= 0 && s.Budget.Done(s.status.Progress) }
+func (s *session) done() bool { return s.reached >= 0 && s.Spec.Budget.Done(s.status.Progress) }
 
 // advance computes a generation, and saves a checkpoint if it is due or ctx is done. A search that
 // stops in a generation because ctx is done leaves everything as it was.
@@ -237,7 +239,13 @@ func (s *session) record(o scoring.Outcome) error {
 	s.status.Generation, s.status.Evaluations, s.status.EnvSteps = o.Generation, o.Evaluations, o.EnvSteps
 	s.clock()
 	if s.table != nil {
-		return s.logTable()
+		s.status.MaxFitness = max(s.status.MaxFitness, s.table.best)
+		for _, row := range s.table.rows {
+			if err := s.writer.Log(row...); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	if o.Fitnesses != nil {
 		if err := s.log(o, 0); err != nil {
@@ -246,18 +254,19 @@ func (s *session) record(o scoring.Outcome) error {
 	}
 	s.remark(o)
 	if !s.done() { // else complete takes them
-		if runs.SnapshotDue(s.Budget, before, s.status.Progress) {
+		if runs.SnapshotDue(s.Spec.Budget, before, s.status.Progress) {
 			if err := s.snapshot(); err != nil {
 				return err
 			}
 		}
-		if runs.CorrectionDue(s.Budget, before, s.status.Progress) {
+		if runs.CorrectionDue(s.Spec.Budget, before, s.status.Progress) {
 			if err := s.untimed(s.correct); err != nil {
 				return err
 			}
 		}
 	}
-	s.show()
+	_, metrics := s.describe()
+	s.bar.Update(s.Spec.Budget.Fraction(s.status.Progress), metrics...)
 	s.drawLive(false)
 	return nil
 }
@@ -276,17 +285,11 @@ func (s *session) log(o scoring.Outcome, final float64) error {
 	return s.writer.Log(append(append(row, o.Extra...), final)...)
 }
 
-// show updates the progress bar.
-func (s *session) show() {
-	_, metrics := s.describe()
-	s.bar.Update(s.Budget.Fraction(s.status.Progress), metrics...)
-}
-
 // describe returns the state that a checkpoint saves, as in "generation 5", and the metrics for the
 // progress bar, the most important first.
 func (s *session) describe() (state string, metrics []string) {
 	if s.table != nil {
-		return s.table.Describe(s.status)
+		return s.table.describe(s.status)
 	}
 	now, state := s.status, fmt.Sprintf("generation %d", s.status.Generation)
 	if err := now.AllInvalid(); err != nil {
@@ -328,7 +331,7 @@ func (s *session) complete() error {
 	if err := s.writer.SaveStatus(s.status); err != nil {
 		return err
 	}
-	if !s.KeepReplay {
+	if !s.Spec.KeepReplay {
 		if err := s.writer.DropReplay(); err != nil {
 			return err
 		}

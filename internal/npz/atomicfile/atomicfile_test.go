@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 )
 
@@ -14,9 +15,7 @@ func TestWriteReplaces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	for _, text := range []string{"long contents", "new", ""} {
 		must.Do(WriteBytes(path, []byte(text)))
-		if got := string(must.Get(os.ReadFile(path))); got != text {
-			t.Errorf("the file holds %q, want %q", got, text)
-		}
+		errtest.Equal(t, "the file", string(must.Get(os.ReadFile(path))), text)
 	}
 }
 
@@ -34,12 +33,8 @@ func TestFailureLeavesTheOldFile(t *testing.T) {
 	if !errors.Is(err, failure) {
 		t.Errorf("error %v", err)
 	}
-	if got := string(must.Get(os.ReadFile(path))); got != "old" {
-		t.Errorf("the file holds %q", got)
-	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Errorf("the folder holds %v", entries)
-	}
+	errtest.Equal(t, "the file", string(must.Get(os.ReadFile(path))), "old")
+	errtest.Equal(t, "files", len(must.Get(os.ReadDir(dir))), 1)
 }
 
 func TestSweepRemovesOnlyLeftovers(t *testing.T) {
@@ -50,7 +45,5 @@ func TestSweepRemovesOnlyLeftovers(t *testing.T) {
 		must.Do(WriteBytes(filepath.Join(dir, name), nil))
 	}
 	must.Do(Sweep(dir))
-	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
-		t.Errorf("the folder holds %v", entries)
-	}
+	errtest.Equal(t, "files", len(must.Get(os.ReadDir(dir))), 2)
 }

@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -10,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -180,4 +182,33 @@ func (s gradientArborescence) step() gradientArborescence {
 		s.Points = Add(s.Points, MulScalar(direction, s.LearningRate))
 	}
 	return s
+}
+
+var _ = preset("cma-mega", defaultCMAMEGA)
+
+// defaultCMAMEGA returns CMA-MEGA (Fontaine and Nikolaidis 2021): gradient arborescence on the grid of
+// MAP-Elites, for tasks that are an [envs.BlackBox]. The hyperparameters are published ones
+// (icaros-usc/cma_mae, experiments/lin_proj/lin_proj.py and experiments/arm/arm.py, whose sigma_g is
+// 0.05 rad), with pyribs' restart_rule.
+func defaultCMAMEGA(env envs.Spec) *MapElites {
+	return arborescence(env, "no_improvement", repertoire.Grid{})
+}
+
+var _ = preset("cma-maega", defaultCMAMAEGA)
+
+// defaultCMAMAEGA returns CMA-MAEGA (Fontaine and Nikolaidis 2023) with the publication's hyperparameters
+// for sphere: CMA-MEGA with the annealed thresholds of CMA-MAE.
+func defaultCMAMAEGA(env envs.Spec) *MapElites {
+	return arborescence(env, "basic", repertoire.Annealed{LearningRate: 0.01, ThresholdMin: math.NaN()})
+}
+
+func arborescence(env envs.Spec, restartRule string, archive repertoire.Archive) *MapElites {
+	s := ArborescenceSettings{Emitters: 15, Sigma0: 10, GradOpt: gradientAscent, LearningRate: 1,
+		RestartRule: restartRule}
+	if env.Name == armName {
+		s.Sigma0 = 0.008
+	}
+	m := DefaultMapElites(env)
+	m.Batch, m.Mix, m.Archive = 540, Mix{{s.Emitter(), 1}}, archive
+	return m
 }

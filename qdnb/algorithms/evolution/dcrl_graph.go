@@ -85,14 +85,9 @@ func (e DescriptorConditioned) read(rows *Node) replay.Transitions {
 	b.Obs, b.NextObs = Concatenate([]*Node{b.Obs, target}, 1),
 		Concatenate([]*Node{b.NextObs, target}, 1)
 	positive := MaxScalar(AddScalar(b.Reward, e.task.Env.Spec().Offset), 0)
-	b.Reward = Mul(e.similarity(reached, target), positive)
+	distance := Sqrt(ReduceSum(Square(Sub(reached, target)), 1))
+	b.Reward = Mul(Exp(DivScalar(Neg(distance), e.Lengthscale)), positive)
 	return b
-}
-
-// similarity is exp(-distance / lengthscale) of normalised descriptors [n, d], [n].
-func (e DescriptorConditioned) similarity(a, b *Node) *Node {
-	distance := Sqrt(ReduceSum(Square(Sub(a, b)), 1))
-	return Exp(DivScalar(Neg(distance), e.Lengthscale))
 }
 
 // normalised scales descriptors [n, d] so that their limits are -1 and 1.
@@ -108,8 +103,6 @@ func normalised(d envs.Descriptor, x *Node) *Node {
 	radius := row(func(lower, upper float32) float32 { return (upper - lower) / 2 })
 	return Div(Sub(x, middle), radius)
 }
-
-func (DescriptorConditioned) fits(task scoring.Task, _ int) error { return task.CheckMLP() }
 
 // Init implements [Emitter]. Unlike that of PGA-MAP-Elites, the actor is a network of its own.
 func (e DescriptorConditioned) Init(start Start, key random.Key) Emitter {

@@ -124,12 +124,3 @@ func observer(assigned []assignment) (found *assignment) {
 	}
 	return found
 }
-
-// rowLayout is the layout of the transitions in the replay buffer of emitters.
-func rowLayout(assigned []assignment, task scoring.Task) replay.Layout {
-	layout := layoutOf(task)
-	if a := observer(assigned); a != nil {
-		layout.More = a.Emitter.(Observer).Columns(task)
-	}
-	return layout
-}

@@ -116,7 +116,8 @@ func (gen generation) enter(before archiveState, from source, found repertoire.E
 	after.Scratch = gen.emitAgain(from, before.Scratch, Gather(in.Index, InsertAxes(accepted, -1)),
 		count)
 	after.Genotypes = xla.SetRowsAt(before.Genotypes, after.Scratch, nil, accepted, count)
-	after.Origins = origins(before.Origins, from.Number, in.Index, in.Accepted)
+	entered := Stack([]*Node{BroadcastToDims(from.Number, in.Index.Shape().Dimensions...), in.Index}, 1)
+	after.Origins = Where(wide(in.Accepted, before.Origins), entered, before.Origins)
 	g := Generation{Task: gen.task, Number: from.Number, Found: found, Insertion: in, Before: cells,
 		Parents: gen.parents(after.Genotypes, archive.Cells(), from.Key)}
 	if from.Given != nil {
@@ -158,13 +159,6 @@ func (a assignment) update(g Generation, key random.Key) (assignment, []Metric) 
 	}
 	a.Emitter = after
 	return a, losses
-}
-
-// origins replaces the origins of the accepted cells by a generation and the individuals' numbers.
-func origins(before, generation, index, accepted *Node) *Node {
-	entered := Stack([]*Node{BroadcastToDims(generation, index.Shape().Dimensions...), index}, 1)
-	return Where(BroadcastToDims(InsertAxes(accepted, -1), before.Shape().Dimensions...), entered,
-		before)
 }
 
 // evaluate emits and rolls out a batch slice by slice, and gathers the results of all workers.

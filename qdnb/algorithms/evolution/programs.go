@@ -166,9 +166,15 @@ func split(losses []Metric) (names []string, values []*graph.Node) {
 	return names, values
 }
 
-// run evaluates and inserts the offspring of a generation.
-func (s *search) run(number, proposed xla.Array) (out insertionOut, err error) {
-	from := offspringIn{Seed: s.seed, Number: number, Proposed: proposed, Given: s.given}
+// run makes, evaluates and inserts the offspring of a generation.
+func (s *search) run(number xla.Array) (out insertionOut, err error) {
+	from := offspringIn{Seed: s.seed, Number: number, Given: s.given}
+	if s.proposed() > 0 {
+		if from.Proposed, err = s.proposing.offspring(s, number); err != nil {
+			return out, err
+		}
+		defer from.Proposed.Free()
+	}
 	found, err := s.evaluate.Run(evaluationIn{from, s.worker, s.parents()})
 	if err != nil {
 		return out, err

@@ -73,7 +73,10 @@ func (s *search) initialised(proposers bool, slots int, root, key random.Key) (l
 
 // newProposing initialises the state of the proposers and compiles the programs that propose.
 func (s *search) newProposing() (*proposing, error) {
-	p := &proposing{layout: rowLayout(s.assigned, s.task)}
+	p := &proposing{layout: layoutOf(s.task)}
+	if a := observer(s.assigned); a != nil {
+		p.layout.More = a.Emitter.(Observer).Columns(s.task)
+	}
 	p.buffer = replay.Store{Programs: s.programs, Width: p.layout.Width()}
 	rows, steps := s.capacity(), s.replayStep()
 	if rows < steps && rows != 0 {

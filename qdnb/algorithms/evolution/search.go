@@ -135,7 +135,9 @@ func (s *search) build() (err error) {
 	if s.passive, err = s.newPassive(); err != nil {
 		return err
 	}
-	if _, learns := s.parts.Archive.(repertoire.SequenceRecorder); !learns && s.describes() {
+	descriptors := xla.Part(s.contents, func(c archiveState) *graph.Node { return c.Archive.Cells().Descriptors })
+	_, learns := s.parts.Archive.(repertoire.SequenceRecorder)
+	if !learns && descriptors.Dims()[1] == len(s.task.Env.Spec().Descriptor.Lower) {
 		s.projection, err = xla.Compile(s.programs, "projection of the population", s.projected(), s.project,
 			s.axes()...)
 	}
@@ -205,14 +207,7 @@ func (s *search) Step() (outcome scoring.Outcome, err error) {
 	if simulator := s.simulator(); simulator != nil {
 		out, err = s.simulate(simulator, number)
 	} else {
-		var proposed xla.Array
-		if s.proposed() > 0 {
-			if proposed, err = s.proposing.offspring(s, number); err != nil {
-				return outcome, err
-			}
-			defer proposed.Free()
-		}
-		out, err = s.run(number, proposed)
+		out, err = s.run(number)
 	}
 	if err != nil {
 		return outcome, err
@@ -291,7 +286,13 @@ func (s *search) measure(outcome *scoring.Outcome) (err error) {
 		outcome.Extra = append(outcome.Extra, extra...)
 	}
 	if archive, ok := s.parts.Archive.(repertoire.Measurer); ok {
-		extra, err := s.measured(archive)
+		objectives, err := xla.Download(xla.Part(s.contents, func(c archiveState) *graph.Node {
+			return c.Archive.Cells().Objectives
+		}).Value())
+		if err != nil {
+			return err
+		}
+		extra, err := archive.Measure(s.task, objectives)
 		if err != nil {
 			return err
 		}
@@ -386,17 +387,6 @@ func (s *search) maintain(number xla.Array) error {
 		xla.Set(&s.contents, part, out)
 	}
 	return err
-}
-
-// measured returns the metrics of an archive of several objectives.
-func (s *search) measured(archive repertoire.Measurer) ([]float64, error) {
-	objectives, err := xla.Download(xla.Part(s.contents, func(c archiveState) *graph.Node {
-		return c.Archive.Cells().Objectives
-	}).Value())
-	if err != nil {
-		return nil, err
-	}
-	return archive.Measure(s.task, objectives)
 }
 
 // Close implements [algorithms.Search].

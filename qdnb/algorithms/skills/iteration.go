@@ -96,28 +96,19 @@ func (it iteration) axes() []xla.Axis {
 // start returns the state before the first iteration.
 func (it iteration) start(root random.Key, capacity int) (state, replay.Buffer) {
 	g := root.Hi.Graph()
-	s := state{Learner: it.sac.Start(root.FoldIn(streamLearner)), Diversity: it.init(root),
-		Envs: it.episodes().Reset(root.FoldIn(streamEnvs).Split(it.environments))}
+	s := state{Learner: it.sac.Start(root.FoldIn(streamLearner))}
+	if d := it.Diversity; d != nil {
+		s.Diversity = xla.CheckSame(d, "Init", d.Init(it.Problem, root.FoldIn(streamDiversity)))
+	}
+	s.Envs = it.episodes().Reset(root.FoldIn(streamEnvs).Split(it.environments))
 	if it.Skills.vectors() {
 		s.Skills = it.Skills.drawn(root.FoldIn(streamSkills), it.environments)
 	}
-	if it.needsReturns() {
+	if it.Objective != nil && it.Objective.NeedsReturns() {
 		returns := newReturns(g, capacity, it.environments)
 		s.Returns = &returns
 	}
 	return s, it.layout().NewBuffer(g, capacity)
-}
-
-// init returns the initial state of the diversity reward.
-func (it iteration) init(root random.Key) Diversity {
-	if it.Diversity == nil {
-		return nil
-	}
-	return xla.CheckSame(it.Diversity, "Init", it.Diversity.Init(it.Problem, root.FoldIn(streamDiversity)))
-}
-
-func (it iteration) needsReturns() bool {
-	return it.Objective != nil && it.Objective.NeedsReturns()
 }
 
 // act takes one step in all environments, with actions sampled from the actor, and stores the
@@ -168,7 +159,11 @@ func (it iteration) build(s state, buffer replay.Buffer, key random.Key) (state,
 		key.FoldIn(streamUpdates))
 	s.Learner, s.Diversity = l.Learner, l.Diversity
 	means.Task, means.Invalid = acted.Task, acted.Invalid
-	return s, buffer, it.checked(means, s)
+	// a loss is NaN if the parameters it trained contain a NaN
+	means.Critic = nn.PropagateNaN(means.Critic, xla.Flatten(s.Learner.Critic.Params)...)
+	means.Actor = nn.PropagateNaN(means.Actor, xla.Flatten(s.Learner.Actor.Params)...)
+	means.Diversity = nn.PropagateNaN(means.Diversity, xla.Flatten(s.Diversity)...)
+	return s, buffer, means
 }
 
 // train performs the updates of an iteration, each on freshly sampled transitions. The metrics are
@@ -245,12 +240,4 @@ func (it iteration) learn(l learning, b Batch, returns *Node, noise sac.Noise) (
 	f.Reward = ReduceAllMean(transitions.Reward)
 	l.Learner, f.Critic, f.Actor, f.Alpha = algorithm.Update(l.Learner, transitions, noise)
 	return l, f
-}
-
-// checked makes a loss NaN if the parameters it trained contain a NaN.
-func (it iteration) checked(f metrics, s state) metrics {
-	f.Critic, f.Actor = nn.PropagateNaN(f.Critic, xla.Flatten(s.Learner.Critic.Params)...),
-		nn.PropagateNaN(f.Actor, xla.Flatten(s.Learner.Actor.Params)...)
-	f.Diversity = nn.PropagateNaN(f.Diversity, xla.Flatten(s.Diversity)...)
-	return f
 }
