@@ -202,9 +202,7 @@ func TestReadsWhatNumPyWrote(t *testing.T) {
 	} {
 		errtest.Equal(t, name, arrays[name], want)
 	}
-	if batch := arrays["rms.batch_0"]; !reflect.DeepEqual(batch.Shape, []int{7, 3}) {
-		t.Errorf("rms.batch_0 has shape %v", batch.Shape)
-	}
+	errtest.Equal(t, "the shape of rms.batch_0", arrays["rms.batch_0"].Shape, []int{7, 3})
 }
 
 func TestNumPyReadsWhatWeWrite(t *testing.T) {

@@ -33,9 +33,7 @@ func TestBudgetEndsAtTheFirstLimit(t *testing.T) {
 		{Budget{CPU: 8 * time.Second}, Progress{Seconds: 1, CPUSeconds: 8}, 1, true},
 		{Budget{}, Progress{Generation: math.MaxInt64}, 0, false},
 	} {
-		if got := c.budget.Fraction(c.progress); got != c.fraction {
-			t.Errorf("%v at %+v: fraction %v, want %v", c.budget, c.progress, got, c.fraction)
-		}
+		errtest.Equal(t, fmt.Sprintf("%v at %+v", c.budget, c.progress), c.budget.Fraction(c.progress), c.fraction)
 		errtest.Equal(t, fmt.Sprintf("%v at %+v: done", c.budget, c.progress), c.budget.Done(c.progress), c.done)
 	}
 	if err := (Budget{Generations: -1}).Validate(); err == nil {
@@ -64,9 +62,8 @@ func TestCompletes(t *testing.T) {
 		{Status{Progress: half, Finished: true}, Budget{}, 0, true},
 		{Status{Progress: half, Seeds: 4}, hours(2), 1, false},
 	} {
-		if got := c.status.Completes(c.budget, c.seeds); got != c.want {
-			t.Errorf("%+v completes %v of %d: %v", c.status, c.budget, c.seeds, got)
-		}
+		errtest.Equal(t, fmt.Sprintf("%+v completes %v of %d", c.status, c.budget, c.seeds),
+			c.status.Completes(c.budget, c.seeds), c.want)
 	}
 }
 
@@ -78,9 +75,7 @@ func TestBudgetInWordsAndJSON(t *testing.T) {
 		{Evaluations: 200_001, CPU: 12 * time.Minute}: "200001 evaluations or 12m of processor time",
 		{Time: 10 * time.Second}:                      "10s",
 	} {
-		if got := budget.String(); got != words {
-			t.Errorf("%q, want %q", got, words)
-		}
+		errtest.Equal(t, "in words", budget.String(), words)
 		data := must.Get(json.Marshal(budget))
 		var back Budget
 		if err := json.Unmarshal(data, &back); err != nil || back != budget {

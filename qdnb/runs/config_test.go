@@ -63,9 +63,7 @@ func TestHashIsStable(t *testing.T) {
 	} {
 		other := c
 		other.Hyperparameters = json.RawMessage(same)
-		if other.Hash() != c.Hash() {
-			t.Errorf("%s has another hash", same)
-		}
+		errtest.Equal(t, fmt.Sprintf("the hash of %s", same), other.Hash(), c.Hash())
 	}
 	seen := map[string]string{c.Hash(): "the first"}
 	for name, change := range map[string]func(c *Config){
@@ -173,9 +171,7 @@ func TestSetRefuses(t *testing.T) {
 	} {
 		s := defaults()
 		errtest.Want(t, Set(&s, "slice=8", assignment), want)
-		if !reflect.DeepEqual(s, defaults()) {
-			t.Errorf("%s changed the settings", assignment)
-		}
+		errtest.Equal(t, assignment+", which is refused", s, defaults())
 	}
 	for _, target := range []any{nil, settings{}, (*settings)(nil), new(int)} {
 		errtest.Want(t, Set(target, "a=1"), "pointer to a struct")
@@ -203,9 +199,7 @@ func TestDecodeIsStrict(t *testing.T) {
 		if errtest.Want(t, err, want); err != nil && len(err.Error()) > 300 {
 			t.Errorf("%s: %v", data, err)
 		}
-		if !reflect.DeepEqual(s, defaults()) {
-			t.Errorf("%s changed the settings", data)
-		}
+		errtest.Equal(t, data+", which is refused", s, defaults())
 	}
 	s := defaults()
 	if err := Decode([]byte(`{"batch":5.0,"slice":2}`),

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
@@ -65,9 +64,7 @@ func TestEvents(t *testing.T) {
 	must.Do(w.Log(0, 0, -2.5, math.Inf(-1), 0))
 	must.Do(w.Log(1, 1, 4, math.NaN(), 0))
 	must.Do(w.Log(2, 2, 5, math.NaN(), 0))
-	if got, want := scalars(t, w.Run), append(head, row("0", "-2.5"), row("1", "4"), row("2", "5")); !slices.Equal(got, want) {
-		t.Errorf("%q, not %q", got, want)
-	}
+	errtest.Equal(t, "scalars", scalars(t, w.Run), append(head, row("0", "-2.5"), row("1", "4"), row("2", "5")))
 	begin(1)
 	must.Do(w.Log(2, 2, 6, math.NaN(), 0))
 	must.Do(w.Close())

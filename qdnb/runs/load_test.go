@@ -143,7 +143,5 @@ func TestRunPrintsAsALine(t *testing.T) {
 	}
 	want := `{"algorithm":"a","env":"b","hyperparameters":{"c":1},"seed":0}`
 	errtest.Equal(t, "the configuration prints", fmt.Sprint(run.Config), want)
-	if got := fmt.Sprint((*Run)(nil)); got != "<nil>" {
-		t.Errorf("no run prints %q", got)
-	}
+	errtest.Equal(t, "no run", fmt.Sprint((*Run)(nil)), "<nil>")
 }

@@ -41,9 +41,7 @@ func testRepertoire() *Repertoire {
 func TestRepertoireFigures(t *testing.T) {
 	r := testRepertoire()
 	want := Stats{MaxFitness: -1, Coverage: 50, QDScore: -4 + 2*585.775, Filled: 2, Cells: 4}
-	if got := r.Stats(); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
+	errtest.Equal(t, "stats", r.Stats(), want)
 	errtest.Equal(t, "filled", r.Filled(), []int{1, 3})
 	if r.Best() != 3 || !reflect.DeepEqual(r.Genotype(3), []float32{4, 5, 6}) ||
 		!reflect.DeepEqual(r.Descriptor(3), []float32{-0.5, 0.75}) || !reflect.DeepEqual(r.Centroid(3),
@@ -54,9 +52,7 @@ func TestRepertoireFigures(t *testing.T) {
 	if s := r.Stats(); !math.IsInf(s.MaxFitness, -1) || s.Coverage != 0 || s.QDScore != 0 || r.Best() != -1 {
 		t.Errorf("an empty repertoire: %+v, best %d", s, r.Best())
 	}
-	if s := new(Repertoire).Stats(); s.Coverage != 0 {
-		t.Errorf("no cells: %+v", s)
-	}
+	errtest.Equal(t, "the coverage without cells", new(Repertoire).Stats().Coverage, 0)
 }
 
 // 12_stats.npz: metrics computed by QDax (branch qdbenchmark), float32. It sums in float32, so the
@@ -236,9 +232,7 @@ func TestCellsOfUnequalScale(t *testing.T) {
 			at := []float32{float32(x) / 10, float32(y) / 10}
 			far := []float32{at[0], 1024 * at[1]}
 			errtest.Equal(t, fmt.Sprintf("%v", far), wide.cellOf(far), plain.cellOf(at))
-			if got, want := wide.Near(far...), plain.Near(at...); got != want {
-				t.Errorf("cell %d is near %v, not %d", got, far, want)
-			}
+			errtest.Equal(t, fmt.Sprintf("the cell near %v", far), wide.Near(far...), plain.Near(at...))
 		}
 	}
 }

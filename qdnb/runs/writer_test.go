@@ -200,9 +200,8 @@ func TestLogChecksItsRows(t *testing.T) {
 	}
 	errtest.Want(t, w.Begin(0, "generation", "coverage"), "has the columns generation, qd_score")
 	must.Do(w.Begin(-1, "generation", "coverage")) // starting over allows other columns
-	if got := string(must.Get(os.ReadFile(filepath.Join(w.Dir, metricsFile)))); got != "generation,coverage\n" {
-		t.Errorf("metrics.csv is %q", got)
-	}
+	errtest.Equal(t, metricsFile,
+		string(must.Get(os.ReadFile(filepath.Join(w.Dir, metricsFile)))), "generation,coverage\n")
 }
 
 func TestWrongCheckpointsAreRefused(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb/algorithms"
@@ -107,9 +107,7 @@ func TestProgressShowsFitnessFirst(t *testing.T) {
 			[]string{"value 0 of 2", "best median 3", "gravity [0.5]"}},
 	} {
 		state, metrics := c.s.describe()
-		if got := append([]string{state}, metrics...); !slices.Equal(got, c.want) {
-			t.Errorf("%q, want %q", got, c.want)
-		}
+		errtest.Equal(t, "shown", append([]string{state}, metrics...), c.want)
 	}
 }
 
@@ -143,9 +141,8 @@ func TestLiveIsDue(t *testing.T) {
 	}{{1, 100, 0, false}, {2, 4, 0, false}, {2, 5, 0, true}, {3, 100, 960 * time.Millisecond, false},
 		{3, 101, 960 * time.Millisecond, true}} {
 		l.spent = c.spent
-		if got := l.due(start.Add(time.Duration(c.after*float64(time.Second))), c.seconds); got != c.want {
-			t.Errorf("%+v: due %v", c, got)
-		}
+		errtest.Equal(t, fmt.Sprintf("%+v: due", c),
+			l.due(start.Add(time.Duration(c.after*float64(time.Second))), c.seconds), c.want)
 	}
 	if (*live)(nil).due(start, 1e9) {
 		t.Error("a run without a figure is drawn")

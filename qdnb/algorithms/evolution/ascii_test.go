@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/internal/xlatest"
@@ -98,9 +100,8 @@ func TestASCIIReadsTheLatestGeneration(t *testing.T) {
 			for i := range want {
 				want[i] += float32(100 * generation)
 			}
-			if got := xlatest.Flat[float32](t, out[generation]); !slices.Equal(got, want) {
-				t.Errorf("generation %d: it reads rows %v", generation, got)
-			}
+			errtest.Equal(t, fmt.Sprintf("generation %d: the rows read", generation),
+				xlatest.Flat[float32](t, out[generation]), want)
 		}
 	})
 }
@@ -128,9 +129,7 @@ func TestASCIIIgnoresBrokenEpisodes(t *testing.T) {
 			return []*Node{ready.Others.Alive, ready.Returns}
 		}, xlatest.Tensor(random.SeedWords(1), 2), xlatest.Tensor(steps, 8), xlatest.Tensor(ends, 8))
 		for i, want := range [][]float32{{0, 0, 1, 1, 1, 1, 1, 0}, {1, 0}} {
-			if got := xlatest.Flat[float32](t, out[i]); !slices.Equal(got, want) {
-				t.Errorf("result %d is %v, want %v", i, got, want)
-			}
+			errtest.Equal(t, fmt.Sprint("result ", i), xlatest.Flat[float32](t, out[i]), want)
 		}
 	})
 }

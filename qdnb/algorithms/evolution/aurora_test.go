@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
@@ -56,9 +57,7 @@ func archiveSearch(t *testing.T, p *xla.Platform, a repertoire.Archive) *search 
 func TestAuroraSearch(t *testing.T) {
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		s := archiveSearch(t, p, auroraSettings())
-		if got := s.Columns(); !slices.Equal(got, []string{"archive_size", "archive_max_fitness", "evaluation_steps"}) {
-			t.Errorf("columns %v", got)
-		}
+		errtest.Equal(t, "columns", s.Columns(), []string{"archive_size", "archive_max_fitness", "evaluation_steps"})
 		seen := map[string]bool{} // genotypes that were in the archive
 		name := func(row []float32) string { return fmt.Sprint(row) }
 		for generation := range 9 {

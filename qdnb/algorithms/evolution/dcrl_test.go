@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/parts"
@@ -230,9 +231,7 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 					injected++
 				}
 			}
-			if injected != int(c.inject*batch) {
-				t.Errorf("%+v: %d of %d proposals are specialised actors", c, injected, n)
-			}
+			errtest.Equal(t, fmt.Sprintf("%+v: specialised actors of %d proposals", c, n), injected, int(c.inject*batch))
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
@@ -66,9 +68,7 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 		task := unlimited.task()
 		params := task.Policy.Params()
 		s := newLearningSearch(t, p, honest, settings)
-		if got := s.Columns(); !slices.Equal(got, []string{"mean_reward"}) {
-			t.Errorf("columns %v", got)
-		}
+		errtest.Equal(t, "columns", s.Columns(), []string{"mean_reward"})
 		want := stateOf(t, s)
 		var rows []float32 // rows of the buffer
 		for generation := range int32(6) {
@@ -214,9 +214,7 @@ func TestObserverSeesEvaluations(t *testing.T) {
 						t.Errorf("generation %d, step %d: columns %v, want %v", generation, i, row[7:], want)
 					}
 				}
-				if saw[3] != float32(len(entered)) {
-					t.Errorf("generation %d: it saw %g enter, %d did", generation, saw[3], len(entered))
-				}
+				errtest.Equal(t, fmt.Sprintf("generation %d: it saw entering", generation), saw[3], float32(len(entered)))
 				if len(entered) == 0 || len(entered) == 12 {
 					t.Errorf("generation %d: %d of 12 entered, which tells nothing", generation, len(entered))
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
@@ -151,12 +152,9 @@ func TestPublishedSettingsOfPPGA(t *testing.T) {
 		"ant-uni": {1e-3, 3, 0.1}, "ant-omni": {1e-3, 3, 0.1}, "humanoid-uni": {3e-4, 0.5, 0.1}} {
 		p := defaultPPGA(must.Get(envs.Make(env)).Spec())
 		s, archive := partOf[PPGASettings](p), partOf[repertoire.Annealed](p)
-		if got := [3]float64{s.LearningRate, s.Sigma0, archive.LearningRate}; got != want {
-			t.Errorf("%s: learning rate, sigma0 and archive learning rate %g, want %g", env, got, want)
-		}
-		if epsilon := s.ppo(p.Hidden).AdamEpsilon; epsilon != 1e-5 {
-			t.Errorf("Adam's epsilon is %g", epsilon)
-		}
+		errtest.Equal(t, env+": learning rate, sigma0 and archive learning rate",
+			[3]float64{s.LearningRate, s.Sigma0, archive.LearningRate}, want)
+		errtest.Equal(t, "Adam's epsilon", s.ppo(p.Hidden).AdamEpsilon, 1e-5)
 	}
 }
 

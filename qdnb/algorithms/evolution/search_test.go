@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
@@ -129,9 +131,7 @@ func TestFixedStarts(t *testing.T) {
 					t.Errorf("case %d: individual %d does not start as %d does", k, i, i-starts)
 				}
 			}
-			if len(distinct) != want {
-				t.Errorf("case %d: %d initial states, want %d", k, len(distinct), want)
-			}
+			errtest.Equal(t, fmt.Sprintf("case %d: initial states", k), len(distinct), want)
 		}
 		if !slices.Equal(xlatest.Flat[uint32](t, out[2]), xlatest.Flat[uint32](t, out[3])) {
 			t.Error("the fixed initial states differ between generations")

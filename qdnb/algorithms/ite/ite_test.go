@@ -96,9 +96,7 @@ func TestSearchStops(t *testing.T) {
 		}
 		return -1, nil
 	}))
-	if len(trials) != 20 {
-		t.Errorf("%d trials", len(trials))
-	}
+	errtest.Equal(t, "trials", len(trials), 20)
 	_, err := Search(r, Default(), func(int) (float64, error) { return 0, errors.New("no power") })
 	errtest.Want(t, err, "trial 1, cell 2: no power")
 	_, err = Search(r, Default(), func(int) (float64, error) { return math.NaN(), nil })

@@ -11,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
@@ -103,9 +104,7 @@ func TestNonFiniteDecisions(t *testing.T) {
 				return []*Node{invalid, data.Truncation, Stack([]*Node{losses.Total, losses.Policy, losses.Value,
 					sum}, 0)}
 			}, xlatest.Tensor(obs, n, steps+1, observations), xlatest.Tensor(reward, n, steps))
-			if got := xlatest.Flat[int32](t, out[0])[0]; got != 3 {
-				t.Errorf("%d decisions are invalid, want 3", got)
-			}
+			errtest.Equal(t, "invalid decisions", xlatest.Flat[int32](t, out[0])[0], 3)
 			if got, want := xlatest.Flat[float32](t, out[1])[:2*steps], []float32{0, 1, 0, 0, 1,
 				1}; !slices.Equal(got, want) {
 				t.Errorf("truncations are %v, want %v", got, want)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/algorithms/records"
 )
 
@@ -13,13 +14,9 @@ func TestMethods(t *testing.T) {
 		{records.With("aurora"), []string{"aurora", "pga-aurora"}},
 		{records.With("-reward"), []string{"diayn-reward", "dads-reward"}},
 	} {
-		if !slices.Equal(c.got, c.want) {
-			t.Errorf("%q, want %q", c.got, c.want)
-		}
+		errtest.Equal(t, "names", c.got, c.want)
 	}
 	names := []string{"b", "sac", "a", "dads", "map-elites"}
 	slices.SortFunc(names, records.Compare)
-	if want := []string{"map-elites", "dads", "sac", "a", "b"}; !slices.Equal(names, want) {
-		t.Errorf("%q, want %q", names, want)
-	}
+	errtest.Equal(t, "names in order", names, []string{"map-elites", "dads", "sac", "a", "b"})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -40,9 +41,7 @@ func TestGoldenAuroraSequences(t *testing.T) {
 			archive.Encoded.Architecture = nn.Autoencoder{Features: dims[2], Hidden: archive.Latent, Steps: dims[1]}
 			task := scoring.Task{Env: envs.Pointmaze{}}
 			recorder := archive.Record(task)
-			if rows := recorder.Rows(steps); rows != dims[1] {
-				t.Errorf("%s: %d rows of %d steps, want %d", name, rows, steps, dims[1])
-			}
+			errtest.Equal(t, fmt.Sprintf("%s: rows of %d steps", name, steps), recorder.Rows(steps), dims[1])
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				var rows []*Node
 				for step := 0; step < steps; step += recorder.Every {
@@ -90,9 +89,8 @@ func TestAuroraSchedule(t *testing.T) {
 		}
 		last := slices.Max(slices.Collect(maps.Keys(want)))
 		for generation := range last + 1 {
-			if got := c.archive.Due(generation); got != want[generation] {
-				t.Errorf("%T after generation %d: %q, want %q", c.archive, generation, got, want[generation])
-			}
+			errtest.Equal(t, fmt.Sprintf("%T after generation %d", c.archive, generation),
+				c.archive.Due(generation), want[generation])
 		}
 	}
 }
@@ -135,9 +133,7 @@ func TestGoldenSchedule(t *testing.T) {
 			loops = append(loops, loop+1)
 		}
 	}
-	if first := slices.Index(want, 3); !slices.Equal(loops, want[first:]) {
-		t.Errorf("the encoder is retrained before loops %v, stored are %v", loops, want)
-	}
+	errtest.Equal(t, "loops before which the encoder is retrained", loops, want[slices.Index(want, 3):])
 }
 
 // 19_xcon.npz: batches that the published code (adaptive_archive.py) inserted one after the other, and
@@ -184,9 +180,7 @@ func TestGoldenXCon(t *testing.T) {
 			for len(ids) > 0 && math.IsInf(float64(ids[0]), -1) {
 				ids = ids[1:]
 			}
-			if want := data.Float32s(fmt.Sprint("ids_", b)); !slices.Equal(ids, want) {
-				t.Errorf("after batch %d: %v, want %v", b, ids, want)
-			}
+			errtest.Equal(t, fmt.Sprint("after batch ", b), ids, data.Float32s(fmt.Sprint("ids_", b)))
 			xlatest.Close(t, "least", xlatest.Flat[float32](t, out[2*b+1]), data.Float32s(fmt.Sprint("d_min_", b)), 1e-6)
 		}
 		before, seen := xlatest.Flat[float32](t, out[2*batches]), map[float32]int{}
@@ -210,8 +204,6 @@ func TestGoldenXCon(t *testing.T) {
 				t.Errorf("fitness %g survives %d times of %d", f, count, extinctions)
 			}
 		}
-		if len(seen) != capacity {
-			t.Errorf("%d solutions survive ever", len(seen))
-		}
+		errtest.Equal(t, "solutions that ever survive", len(seen), capacity)
 	})
 }

@@ -71,9 +71,7 @@ func TestAsManyCellsAsSamples(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	centroids := flat(t, CVT{Cells: 20, CVTSamples: 20}, []float32{0}, []float32{1})
 	slices.Sort(centroids)
-	if n := len(slices.Compact(centroids)); n != 20 {
-		t.Errorf("%d different centroids", n)
-	}
+	errtest.Equal(t, "different centroids", len(slices.Compact(centroids)), 20)
 }
 
 func TestDamagedCacheIsComputedAgain(t *testing.T) {
@@ -97,9 +95,7 @@ func TestDamagedCacheIsComputedAgain(t *testing.T) {
 		},
 	} {
 		damage()
-		if got := flat(t, cvt, lower, upper); !slices.Equal(got, want) {
-			t.Errorf("a cache that is %s: %v", what, got)
-		}
+		errtest.Equal(t, "a cache that is "+what, flat(t, cvt, lower, upper), want)
 		if again, err := os.ReadFile(path); err != nil || !slices.Equal(again, whole) {
 			t.Errorf("a cache that is %s was not repaired", what)
 		}

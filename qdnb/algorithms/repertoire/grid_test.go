@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/must"
@@ -34,9 +35,7 @@ func TestGoldenRepertoire(t *testing.T) {
 			want := contents{dims, now.centroids, array("fitnesses"), array("descriptors"), array("ids")}
 			got, cells := now.insertOn(t, p, candidates{array("in_fitnesses"), array("in_descriptors"),
 				array("in_ids")})
-			if stored := data.Int32s(fmt.Sprint("cells_", k)); !slices.Equal(cells, stored) {
-				t.Errorf("%s: cells %v, want %v", what, cells, stored)
-			}
+			errtest.Equal(t, what+": cells", cells, data.Int32s(fmt.Sprint("cells_", k)))
 			ambiguous := data.Int32s(fmt.Sprint("ambiguous_", k))
 			same(t, what, got, want, ambiguous)
 
@@ -68,12 +67,8 @@ func TestGoldenNaN(t *testing.T) {
 	empty := emptyContents(data.Float32s("centroids"), dims)
 
 	published := empty.insert(batch, true)
-	if want := data.Float32s("nan_fitnesses"); !slices.Equal(published.fitnesses, want) {
-		t.Errorf("the published rule gives fitnesses %v, stored are %v", published.fitnesses, want)
-	}
-	if want := data.Float32s("nan_ids"); !slices.Equal(published.identities, want) {
-		t.Errorf("the published rule gives occupants %v, stored are %v", published.identities, want)
-	}
+	errtest.Equal(t, "fitnesses of the published rule", published.fitnesses, data.Float32s("nan_fitnesses"))
+	errtest.Equal(t, "occupants of the published rule", published.identities, data.Float32s("nan_ids"))
 
 	ours := empty.insert(batch, false)
 	if slices.Equal(ours.identities, published.identities) {
@@ -258,9 +253,7 @@ func TestEquallyNearCentroidsGiveTheFirst(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{Cells{Centroids: in[0]}.cellOf(in[1])} },
 			xlatest.Tensor([]float32{1, 0, -1, 0, -1, 0, 0, 1}, 4, 2),
 			xlatest.Tensor([]float32{0, -1, -7, 0, 0, 0, 0.2, 100, 3, 0}, 5, 2))
-		if got := xlatest.Flat[int32](t, out[0]); !slices.Equal(got, []int32{0, 1, 0, 3, 0}) {
-			t.Errorf("cells %v", got)
-		}
+		errtest.Equal(t, "cells", xlatest.Flat[int32](t, out[0]), []int32{0, 1, 0, 3, 0})
 	})
 }
 
@@ -287,9 +280,7 @@ func TestCellsOfUnequalScale(t *testing.T) {
 		if reference == nil {
 			reference = got
 		}
-		if len(filled) != cells {
-			t.Errorf("upper limits %v: %d of %d cells are filled", upper, len(filled), cells)
-		}
+		errtest.Equal(t, fmt.Sprintf("upper limits %v: filled cells", upper), len(filled), cells)
 		differ := 0
 		for i, cell := range got {
 			if cell != reference[i] {
@@ -350,9 +341,7 @@ func TestSamplerOfFewCells(t *testing.T) {
 				return []*Node{Cells{Fitness: in[0]}.Sampler().Draw(keysOf(in[0].Graph(), 5, 9))}
 			}, xlatest.Tensor(c.fitness, len(c.fitness)))
 			for _, cell := range xlatest.Flat[int32](t, out[0]) {
-				if cell != c.want {
-					t.Errorf("with fitnesses %v, cell %d was drawn, want %d", c.fitness, cell, c.want)
-				}
+				errtest.Equal(t, fmt.Sprintf("the cell drawn with fitnesses %v", c.fitness), cell, c.want)
 			}
 		}
 	})

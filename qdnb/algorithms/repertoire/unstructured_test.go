@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
@@ -529,12 +530,8 @@ func TestUnstructuredRules(t *testing.T) {
 				}
 				batch.identities = append(batch.identities, float32(101+i))
 			}
-			if got := a.insert(s, 1, batch).identities[:len(c.at)]; !slices.Equal(got, c.want) {
-				t.Errorf("%s: %v, want %v", c.name, got, c.want)
-			}
-			if got := a.reinsert(s, 1).identities[:len(c.at)]; !slices.Equal(got, c.kept) {
-				t.Errorf("%s, re-inserted: %v, want %v", c.name, got, c.kept)
-			}
+			errtest.Equal(t, c.name, a.insert(s, 1, batch).identities[:len(c.at)], c.want)
+			errtest.Equal(t, c.name+", re-inserted", a.reinsert(s, 1).identities[:len(c.at)], c.kept)
 		}
 	})
 }

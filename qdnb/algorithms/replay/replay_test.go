@@ -11,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
@@ -65,9 +66,7 @@ func TestInsertInLoop(t *testing.T) {
 				return s
 			}).Buffer)
 		}, xlatest.Tensor([]float32{0, 1, 2}, 3, 1))
-		if rows := xlatest.Flat[float32](t, out[0]); !slices.Equal(rows, []float32{10, 11, 7, 8, 9}) {
-			t.Errorf("the buffer holds %v", rows)
-		}
+		errtest.Equal(t, "the buffer", xlatest.Flat[float32](t, out[0]), []float32{10, 11, 7, 8, 9})
 		if size, position := xlatest.Flat[int32](t, out[1])[0],
 			xlatest.Flat[int32](t, out[2])[0]; size != 5 || position != 2 {
 			t.Errorf("size %d and position %d, want 5 and 2", size, position)
@@ -163,17 +162,13 @@ func TestSplitAndJoin(t *testing.T) {
 			for row := range n {
 				want = append(want, data[row*width+start:row*width+start+columns]...)
 			}
-			if got := xlatest.Flat[float32](t, out[i]); !slices.Equal(got, want) {
-				t.Errorf("column %d is %v, want %v", i, got, want)
-			}
+			errtest.Equal(t, fmt.Sprint("column ", i), xlatest.Flat[float32](t, out[i]), want)
 			if rank := out[i].Shape().Rank(); (rank == 1) != (i >= 3 && i <= 5) {
 				t.Errorf("column %d has %d axes", i, rank)
 			}
 			start += columns
 		}
-		if got := xlatest.Flat[float32](t, out[7]); !slices.Equal(got, data) {
-			t.Errorf("joined again: %v", got)
-		}
+		errtest.Equal(t, "joined again", xlatest.Flat[float32](t, out[7]), data)
 	})
 }
 
@@ -244,9 +239,7 @@ func TestStoreOfTPU(t *testing.T) {
 	}
 	check := func(what string) {
 		rows := must.Get(store.Rows(2*n, 3, 2*n))
-		if !slices.Equal(rows, want) {
-			t.Errorf("%s, the rows are %v, not %v", what, rows, want)
-		}
+		errtest.Equal(t, what+", the rows", rows, want)
 	}
 	check("after insertion")
 	must.Do(store.Set(0, func(func(int64, []float32) error) error { return nil }))
@@ -281,12 +274,9 @@ func TestGoldenRing(t *testing.T) {
 			got := ring.column(0)
 			slices.Sort(got)
 			slices.Sort(want)
-			if !slices.Equal(got, want) {
-				t.Errorf("after insert %d the buffer holds %v, want %v", k, got, want)
-			}
-			if size := data.Int32s(fmt.Sprint("ring.size_position_", k))[0]; ring.size != size {
-				t.Errorf("after insert %d the size is %d, want %d", k, ring.size, size)
-			}
+			errtest.Equal(t, fmt.Sprintf("the buffer after insert %d", k), got, want)
+			errtest.Equal(t, fmt.Sprintf("the size after insert %d", k),
+				ring.size, data.Int32s(fmt.Sprint("ring.size_position_", k))[0])
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package scoring
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
@@ -60,16 +62,12 @@ func TestCrossedEvaluator(t *testing.T) {
 
 func TestSlicesSuitTheBackend(t *testing.T) {
 	solutions := NewTask(envs.Sphere(10), nil, 1)
-	if got := solutions.DefaultSlice(backend.CPU, 540); got != 540 {
-		t.Errorf("without observations: slices of %d", got)
-	}
+	errtest.Equal(t, "slices without observations", solutions.DefaultSlice(backend.CPU, 540), 540)
 	for _, c := range []struct {
 		kind                backend.Kind
 		batch, params, want int
 	}{{backend.CPU, 1000, 67074, 4}, {backend.CPU, 1000, 10, 8}, {backend.CPU, 1000, 1 << 24, 2},
 		{backend.CPU, 1, 10, 1}, {backend.CUDA, 1000, 67074, 1000}, {backend.Go, 50, 10, 50}} {
-		if got := defaultSlice(c.kind, c.batch, c.params); got != c.want {
-			t.Errorf("%+v: slices of %d", c, got)
-		}
+		errtest.Equal(t, fmt.Sprintf("slices of %+v", c), defaultSlice(c.kind, c.batch, c.params), c.want)
 	}
 }

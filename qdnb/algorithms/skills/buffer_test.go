@@ -12,6 +12,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
@@ -239,9 +240,8 @@ func TestReturnsOracle(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(c.ring), uint64(c.length)))
 			rewards, dones, episode := episodes(rng, 4*c.ring+3, c.n, c.length)
 			for step, got := range returnsAfter(t, p, c.ring*c.n, c.n, c.length, rewards, dones) {
-				if want := oracle(rewards, episode, step, c.ring*c.n, c.n); !slices.Equal(got, want) {
-					t.Fatalf("%+v, step %d: %v, want %v", c, step, got, want)
-				}
+				errtest.Equal(t, fmt.Sprintf("%+v, step %d", c, step),
+					got, oracle(rewards, episode, step, c.ring*c.n, c.n))
 			}
 		}
 	})
@@ -276,10 +276,7 @@ func TestPassiveSchedule(t *testing.T) {
 				got = append(got, after)
 			}
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%d, %d, %d: measured at %v, want %v", c.schedule.Steps, c.schedule.Every,
-				c.schedule.Early, got, c.want)
-		}
+		errtest.Equal(t, fmt.Sprintf("%+v: measured at", c.schedule), got, c.want)
 	}
 }
 
@@ -303,9 +300,7 @@ func TestPassiveRepertoire(t *testing.T) {
 			if !measured {
 				continue
 			}
-			if !slices.Equal(o.Fitnesses, floatsOf(t, after, "fitnesses")) {
-				t.Errorf("iteration %d: fitnesses %v", i, o.Fitnesses)
-			}
+			errtest.Equal(t, fmt.Sprintf("iteration %d: fitnesses", i), o.Fitnesses, floatsOf(t, after, "fitnesses"))
 			for cell, f := range floatsOf(t, before, "fitnesses") {
 				if o.Fitnesses[cell] < f {
 					t.Errorf("iteration %d: cell %d fell from %g to %g", i, cell, f, o.Fitnesses[cell])
@@ -331,9 +326,7 @@ func TestPassiveRepertoire(t *testing.T) {
 		if names := xlatest.Differ(held, memory(t, s)); len(names) > 0 {
 			t.Errorf("an evaluation changes %v", names)
 		}
-		if len(first.Records[0]) != 6*8*2 {
-			t.Errorf("%d numbers of positions", len(first.Records[0]))
-		}
+		errtest.Equal(t, "numbers of positions", len(first.Records[0]), 6*8*2)
 		for i, f := range first.Fitnesses { // the positions agree with the fitness and the descriptor
 			path := first.Records[0][i*16 : (i+1)*16]
 			last := 7

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/parts"
@@ -302,9 +303,7 @@ func TestMETRAStartsEpisodesAnew(t *testing.T) {
 		}
 		ends += int(row[7])
 	}
-	if ends != n {
-		t.Errorf("%d episodes ended, want %d", ends, n)
-	}
+	errtest.Equal(t, "episodes that ended", ends, n)
 }
 
 // 20_csf.npz: rewards, losses and three updates, by the published losses in PyTorch

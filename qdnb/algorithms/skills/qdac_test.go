@@ -204,9 +204,7 @@ func TestQDACPredictsChangesOfUnseenPositions(t *testing.T) {
 		spec := must.Get(envs.Make(name)).Spec()
 		unseen := slices.Contains([]string{"ant-omni", "humanoid-omni", "Ant-v5-position", "Humanoid-v5-position",
 			"Swimmer-v5"}, name)
-		if got := defaultQdac(spec).Diversity.(QDAC).Changes; got != unseen {
-			t.Errorf("%s: descriptor_changes is %v", name, got)
-		}
+		errtest.Equal(t, name+": descriptor_changes", defaultQdac(spec).Diversity.(QDAC).Changes, unseen)
 	}
 }
 

@@ -229,9 +229,8 @@ func TestUpdatesAreRounded(t *testing.T) {
 		per  float64
 		want int
 	}{{1, 200}, {0, 0}, {0.5, 100}, {0.001, 0}, {0.0051, 1}, {2.5, 500}} {
-		if got := (SAC{EnvBatchSize: 200, GradUpdatesPerStep: c.per}).Updates(); got != c.want {
-			t.Errorf("%g updates per transition, 200 transitions: %d, want %d", c.per, got, c.want)
-		}
+		errtest.Equal(t, fmt.Sprintf("%g updates per transition, 200 transitions", c.per),
+			(SAC{EnvBatchSize: 200, GradUpdatesPerStep: c.per}).Updates(), c.want)
 	}
 }
 
@@ -303,9 +302,7 @@ func TestObjectives(t *testing.T) {
 		// The last episode is not accepted, so its NaN does not propagate.
 		{SMERL{Target: 12, Margin: 2, Scale: 3}, true, []float32{1, -1, 9, 4, 5, 6}},
 	} {
-		if c.objective.NeedsReturns() != c.needs {
-			t.Errorf("%T: NeedsReturns is %v", c.objective, !c.needs)
-		}
+		errtest.Equal(t, fmt.Sprintf("%T: NeedsReturns", c.objective), c.objective.NeedsReturns(), c.needs)
 		xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				if !c.needs {
@@ -313,9 +310,7 @@ func TestObjectives(t *testing.T) {
 				}
 				return []*Node{c.objective.Reward(in[0], in[1], Const(in[0].Graph(), returns))}
 			}, xlatest.Tensor(task, 6), xlatest.Tensor(diversity, 6))
-			if got := xlatest.Flat[float32](t, out[0])[:len(c.want)]; !slices.Equal(got, c.want) {
-				t.Errorf("%+v: %v, want %v", c.objective, got, c.want)
-			}
+			errtest.Equal(t, fmt.Sprintf("%+v", c.objective), xlatest.Flat[float32](t, out[0])[:len(c.want)], c.want)
 		})
 	}
 }

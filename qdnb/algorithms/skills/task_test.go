@@ -12,6 +12,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
@@ -182,9 +183,7 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 		if !c.full {
 			task.Features = task.Descriptors()
 		}
-		if got := task.layout().Width(); got != c.width {
-			t.Errorf("%+v: rows of width %d", c, got)
-		}
+		errtest.Equal(t, fmt.Sprintf("%+v: the width of rows", c), task.layout().Width(), c.width)
 		xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				g := in[0].Graph()
@@ -226,9 +225,7 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 				want = append(want, hot, now, next)
 			}
 			for i, x := range out {
-				if got := xlatest.Flat[float32](t, x); !slices.Equal(got, want[i]) {
-					t.Errorf("%+v: part %d is %v, want %v", c, i, got, want[i])
-				}
+				errtest.Equal(t, fmt.Sprintf("%+v: part %d", c, i), xlatest.Flat[float32](t, x), want[i])
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/must"
@@ -94,9 +95,7 @@ func TestGoldenStep(t *testing.T) {
 		xlatest.Matches(t, f.File, out, 1e-5, "one.critic_loss", "one.critic_grad.flat", "one.policy_loss")
 		xlatest.Matches(t, f.File, out[3:], 1e-6, "one.policy_grad.flat")
 		xlatest.Matches(t, f.File, out[4:], 1e-5, "one.critic_loss", "one.policy_loss")
-		if step := xlatest.Flat[int32](t, out[6])[0]; step != 1 {
-			t.Errorf("the step after the first is %d", step)
-		}
+		errtest.Equal(t, "the step after the first", xlatest.Flat[int32](t, out[6])[0], 1)
 		for i, name := range []string{"critic", "target_critic", "actor", "target_actor"} {
 			gradient := f.Float32s([]string{"one.critic_grad.flat", "one.policy_grad.flat"}[i/2])
 			stepped(t, name, xlatest.Flat[float32](t, out[7+i]), f.Float32s("one.new_"+name+".flat"), gradient)

@@ -10,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -123,9 +124,7 @@ func TestLaws(t *testing.T) {
 		if flat(0)[0] != flat(1)[0] || flat(0)[0] == 0 {
 			t.Errorf("the loss of terminal steps is %v, and %v with other next observations", flat(0), flat(1))
 		}
-		if flat(2)[0] != 0 {
-			t.Errorf("the loss of truncated steps is %v", flat(2))
-		}
+		errtest.Equal(t, "the loss of truncated steps", flat(2)[0], 0)
 		if slices.Equal(flat(3), flat(4)) || !slices.Equal(flat(4), flat(5)) || slices.Equal(flat(5),
 			flat(6)) || !slices.Equal(flat(7), flat(8)) {
 			t.Error("the actor does not move exactly at the first and third step")
