@@ -104,49 +104,52 @@ func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOu
 	}
 	trained, number := map[string]string{}, 0 // the last one that a cell trained, by the name without its hash
 	kept := map[string]bool{}                 // all that cells trained
-	var outputs []outdatedOutput
-	var shown []map[string]int
-	var plans []map[string]string
+	type named struct {
+		outdatedOutput
+		runs  map[string]int    // the generations shown, by folder
+		plans map[string]string // the identities shown, by folder
+	}
+	var outputs []named
 	for _, cl := range book.Cells {
 		if cl.Type == "code" {
 			number++
 		}
 		for k, output := range cl.Outputs {
-			var its map[string]int
-			var whole map[string]string
-			_ = json.Unmarshal(output.Metadata[cell.RunsKey], &its) // many outputs name no runs
-			_ = json.Unmarshal(output.Metadata[cell.PlansKey], &whole)
-			if len(its)+len(whole) == 0 {
+			var o named
+			_ = json.Unmarshal(output.Metadata[cell.RunsKey], &o.runs) // many outputs name no runs
+			_ = json.Unmarshal(output.Metadata[cell.PlansKey], &o.plans)
+			count := len(o.runs) + len(o.plans)
+			if count == 0 {
 				continue
 			}
-			outputs = append(outputs, outdatedOutput{file, number, k + 1, len(its) + len(whole), map[string]string{}})
-			shown, plans = append(shown, its), append(plans, whole)
-			for dir := range its {
+			o.outdatedOutput = outdatedOutput{file, number, k + 1, count, map[string]string{}}
+			outputs = append(outputs, o)
+			for dir := range o.runs {
 				if output.Metadata[cell.TrainedKey] != nil {
 					trained[withoutHash(dir)], kept[dir] = path.Base(dir), true
 				}
 			}
 		}
 	}
-	for i, its := range shown {
-		for dir, generation := range its {
+	for _, o := range outputs {
+		for dir, generation := range o.runs {
 			reason := ""
 			if now := trained[withoutHash(dir)]; now != "" && !kept[dir] {
 				reason = "has other settings than " + now + ", which a cell trained"
 			}
 			dir = resolve(file, dir)
 			if reason = cmp.Or(reason, whyOutdated(origins, dir, generation)); reason != "" {
-				outputs[i].Outdated[filepath.Base(dir)] = reason
+				o.Outdated[filepath.Base(dir)] = reason
 			}
 		}
-		for dir, identity := range plans[i] {
+		for dir, identity := range o.plans {
 			dir = resolve(file, dir)
 			if reason := whyPlanOutdated(origins, dir, identity); reason != "" {
-				outputs[i].Outdated[filepath.Base(dir)] = reason
+				o.Outdated[filepath.Base(dir)] = reason
 			}
 		}
-		if len(outputs[i].Outdated) > 0 {
-			outdated = append(outdated, outputs[i])
+		if len(o.Outdated) > 0 {
+			outdated = append(outdated, o.outdatedOutput)
 		}
 	}
 	return outdated, len(outputs), nil

@@ -187,24 +187,11 @@ type Program struct{ *xla.Program[list, list] }
 // Compile compiles a program for one device.
 func Compile(c xla.Compiler, name string, inputs []shapes.Shape,
 	build func(in []*graph.Node) []*graph.Node) (*Program, error) {
-	return compile(xla.Compile, c, name, inputs, build)
-}
-
-// CompileParallel compiles a program for all workers.
-func CompileParallel(c xla.Compiler, name string, inputs []shapes.Shape,
-	build func(in []*graph.Node) []*graph.Node) (*Program, error) {
-	return compile(xla.CompileParallel, c, name, inputs, build)
-}
-
-func compile(with func(xla.Compiler, string, list, func(list) list,
-	...xla.Axis) (*xla.Program[list, list], error), c xla.Compiler, name string,
-	inputs []shapes.Shape, build func(in []*graph.Node) []*graph.Node) (*Program, error) {
 	declared := make([]xla.Array, len(inputs))
 	for i, shape := range inputs {
 		declared[i] = xla.Declare(shape.DType, shape.Dimensions...)
 	}
-	program, err := with(c, name, pack(declared),
-		func(in list) list { return xla.Out(build(in.Tree)) })
+	program, err := xla.Compile(c, name, pack(declared), func(in list) list { return xla.Out(build(in.Tree)) })
 	return &Program{program}, err
 }
 

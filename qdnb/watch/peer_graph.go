@@ -310,10 +310,7 @@ func (l *loop) run(ctx context.Context, begin func(qpos, qvel []float32) error, 
 		if now, err = l.look.Run(in); err != nil {
 			return w, err
 		}
-		for _, used := range []interface{ Free() }{before.State, before.Memory, before.Action, before.Control, before.QPos,
-			before.QVel, before.Seen, before.Trunk, in.QPos, in.QVel} {
-			used.Free()
-		}
+		xla.Free(&before, &in.QPos, &in.QVel)
 		if err := read(); err != nil {
 			return w, err
 		}
