@@ -104,18 +104,18 @@ func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOu
 	}
 	trained, number := map[string]string{}, 0 // the last one that a cell trained, by the name without its hash
 	kept := map[string]bool{}                 // all that cells trained
-	type named struct {
+	type showing struct {
 		outdatedOutput
 		runs  map[string]int    // the generations shown, by folder
 		plans map[string]string // the identities shown, by folder
 	}
-	var outputs []named
+	var outputs []showing
 	for _, cl := range book.Cells {
 		if cl.Type == "code" {
 			number++
 		}
 		for k, output := range cl.Outputs {
-			var o named
+			var o showing
 			_ = json.Unmarshal(output.Metadata[cell.RunsKey], &o.runs) // many outputs name no runs
 			_ = json.Unmarshal(output.Metadata[cell.PlansKey], &o.plans)
 			count := len(o.runs) + len(o.plans)
