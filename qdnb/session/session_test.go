@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -166,5 +168,86 @@ func TestImportedRunsOfTheEnvironment(t *testing.T) {
 			t.Errorf("of an import on %s: %q", env, found)
 		}
 		must.Do(os.RemoveAll(run.Dir))
+	}
+}
+
+// Programs whose build records no commit, such as tests, cells and those of `go run`, name that of the
+// checkout, and whether its Go files are modified.
+func TestCommitOfACheckout(t *testing.T) {
+	folder := t.TempDir()
+	errtest.Equal(t, "without a repository it", checkedOut(folder), "unknown")
+	git := func(args ...string) string {
+		cmd := exec.Command("git", append([]string{"-C", folder, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		return strings.TrimSpace(string(must.Get(cmd.Output())))
+	}
+	git("init", "-q")
+	errtest.Equal(t, "without a commit it", checkedOut(folder), "unknown")
+	must.Do(os.WriteFile(filepath.Join(folder, "a.go"), []byte("package a\n"), 0o666))
+	git("add", ".")
+	git("commit", "-q", "-m", "a")
+	commit := git("rev-parse", "HEAD")
+	must.Do(os.WriteFile(filepath.Join(folder, "notes.txt"), nil, 0o666))
+	errtest.Equal(t, "checked out", checkedOut(folder), commit)
+	for _, name := range []string{"a.go", "b.go"} {
+		must.Do(os.WriteFile(filepath.Join(folder, name), []byte("package b\n"), 0o666))
+		errtest.Equal(t, fmt.Sprintf("after a change of %s", name), checkedOut(folder), commit+", modified")
+		git("checkout", "-q", "a.go")
+	}
+	errtest.Equal(t, "folder of a replaced module", sourceFolder(&debug.Module{Path: folder}), folder)
+	must.Get(os.Stat(filepath.Join(sourceFolder(&debug.Module{Path: "example.com/qdnb"}), "go.mod")))
+	if _, err := os.Stat(filepath.Join("..", "..", ".git")); err == nil {
+		if _, commit := Build(); !regexp.MustCompile(`^[0-9a-f]{40}(, modified)?$`).MatchString(commit) {
+			t.Errorf("this test is of commit %q", commit)
+		}
+	}
+}
+
+// The version of a module from a proxy or a repository tells its commit.
+func TestCommitOfARelease(t *testing.T) {
+	for version, want := range map[string]string{"v0.0.0-20261128001122-3250ca79abcd": "3250ca79abcd",
+		"v1.2.4-0.20261128001122-3250ca79abcd": "3250ca79abcd", "v1.2.3": "tag v1.2.3", "v1.2.3-rc.1": "tag v1.2.3-rc.1"} {
+		errtest.Equal(t, version, released(version), want)
+	}
+}
+
+// A binary that is kept does not name a checkout that may have changed since it was built.
+func TestKeptBinariesNameNoCheckout(t *testing.T) {
+	t.Setenv("GONB_TMP_DIR", "/tmp/gonb_1")
+	for path, want := range map[string]bool{"/tmp/go-build12/b001/exe/qdnb": true, "/tmp/go-build1/b1/session.test": true,
+		"/home/a/.cache/go-build/0a/0a-d/qdnb": true, "/tmp/gonb_1/gonb_1": true, "/tmp/gonb_12/x": false,
+		"/tmp/qdnb": false, "/usr/bin/qdnb": false, "": false} {
+		errtest.Equal(t, path, temporary(path), want)
+	}
+}
+
+// A run of an earlier text is one of today if the ledger of its build had the same lines for its algorithm and
+// its environment. What the ledger has no line for is compared by its text alone.
+func TestOriginsByNumbers(t *testing.T) {
+	config := must.Get(Spec{Algorithm: "map-elites", Env: "ant-uni", Seed: 3}.Config())
+	today := numbersOf("map-elites", "ant-uni")
+	if today == "" || today == numbersOf("map-elites", "pointmaze") || today == numbersOf("mome", "ant-uni") {
+		t.Errorf("numbers %q are not those of one algorithm in one environment", today)
+	}
+	for _, pair := range [][2]string{{"map-elites", "arm"}, {"adaptation", "ant-uni"}, {"map", "ant-uni"}} {
+		errtest.Equal(t, fmt.Sprintf("lines that the ledger lacks, of %v", pair), numbersOf(pair[0], pair[1]), "")
+	}
+	for _, c := range []struct {
+		want    Origin
+		numbers []string // of the builds that computed the run, all of another text
+	}{
+		{SameNumbers, []string{today}},
+		{SameNumbers, []string{today, today}},
+		{OtherPrograms, []string{""}},
+		{OtherPrograms, []string{"0123456789abcdef"}},
+		{OtherPrograms, []string{today, "0123456789abcdef"}},
+		{UnknownPrograms, nil},
+	} {
+		run := &runs.Run{Config: config}
+		for i, numbers := range c.numbers {
+			run.Status.UseMachine(runs.MachineUse{Programs: "fedcba9876543210", Numbers: numbers, After: int64(i - 1)})
+		}
+		if got := new(Origins).Of(run); got != c.want || got.Today() != (c.want == SameNumbers) {
+			t.Errorf("numbers %q: %q, want %q", c.numbers, got, c.want)
+		}
 	}
 }

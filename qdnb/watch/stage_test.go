@@ -3,6 +3,8 @@ package watch
 import (
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,10 +13,12 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/plot/viewer"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -138,5 +142,20 @@ func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
 		cells := nb.Must(figures.CellsOf(&runs.Run{Config: runs.Config{Env: name}},
 			&runs.Repertoire{Dims: 2, Lower: d.Lower, Upper: d.Upper}))
 		errtest.Equal(t, fmt.Sprintf("%s: descriptors", name), []string{cells.XLabel, cells.YLabel}, d.Components)
+	}
+}
+
+// Of a meta-controller's episodes, the one that passed most hurdles is drawn.
+func TestBestEpisodeOverHurdles(t *testing.T) {
+	result := Result{Evaluated: policies.Evaluated{Fitnesses: []float32{9, 5, 7}}}
+	for _, hurdles := range []int{0, 2, 1} {
+		result.Recorded = append(result.Recorded, Episode{Path: [][]float32{{0, 0.5}, {1, 0.6}},
+			Choices: &Choices{Skills: []int{3}, Decision: 10, Hurdles: hurdles}})
+	}
+	recording := Recording{Results: []Result{result}}
+	file := filepath.Join(t.TempDir(), "figure.svg")
+	must.Do(must.Get(must.Get(recording.Trajectories()).Figure()).Save(file))
+	if text := string(must.Get(os.ReadFile(file))); !strings.Contains(text, "return 5, 2 of 10 hurdles passed") {
+		t.Error("another episode is drawn")
 	}
 }
