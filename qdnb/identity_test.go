@@ -274,6 +274,12 @@ func TestFingerprints(t *testing.T) {
 		seen := map[string]bool{}
 		for i, spec := range parts[part] {
 			config := nb.Must(spec.Config())
+			if i == 0 {
+				printed = append(printed, part+" "+config.Name())
+			}
+			if os.Getenv(fingerprintsEnv) != "" {
+				break // one of each part tells
+			}
 			if i == 1 {
 				again := spec
 				again.Backend = "cpu"
@@ -292,7 +298,6 @@ func TestFingerprints(t *testing.T) {
 				t.Errorf("%s: number %d is %s, one of %v", part, i, config.Name(), seen)
 			}
 			seen[config.Name()] = true
-			printed = append(printed, part+" "+config.Name())
 		}
 	}
 	all := strings.Join(printed, "\n")

@@ -23,52 +23,16 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// In a notebook a run draws itself: in one output, whose last state shows the end of the run. Neither
-// the field Still nor a figure changes the run.
+// In a notebook a run draws itself: in one output, whose last state shows the end of the run. Neither the field Still nor
+// a figure changes the run. The map that follows in the same cell takes the place of the one in the figure.
 func TestTrainDrawsItself(t *testing.T) {
 	picture := regexp.MustCompile(`alt="([^"]*)".*src="data:image/png;base64,([^"]*)"`)
-	var repertoires [][]float32
-	for _, still := range []bool{false, true} {
+	// drawn trains a run in a cell that then shows something, and returns the outputs with pictures, and the last picture.
+	drawn := func(still bool, show func(*runs.Run) error) (run *runs.Run, ids map[string]bool, alt string, pixels int) {
 		spec := small(t.TempDir(), 1)
-		spec.Quiet, spec.Still = false, still
-		var run *runs.Run
-		outputs := celltest.Displayed(t, func() (err error) {
-			run, err = Train(background, spec)
-			return err
-		})
-		ids, last := map[string]bool{}, []string(nil)
-		for _, output := range outputs {
-			html, _ := output.Data[protocol.MIMETextHTML].(string)
-			if match := picture.FindStringSubmatch(html); match != nil {
-				ids[output.DisplayID], last = true, match
-			}
-		}
-		repertoires = append(repertoires, must.Get(run.Repertoire()).Fitnesses)
-		if still {
-			if len(ids) > 0 {
-				t.Error("Still draws a figure")
-			}
-			continue
-		}
-		if len(ids) != 1 || last == nil {
-			t.Fatalf("%d outputs with pictures, want 1", len(ids))
-		}
-		if want := fmt.Sprintf("%s at generation %d", run.Name(), run.Status.Generation); last[1] != want {
-			t.Errorf("the last picture is %q, want %q", last[1], want)
-		}
-		img := must.Get(png.Decode(bytes.NewReader(must.Get(base64.StdEncoding.DecodeString(last[2])))))
-		if img.Bounds().Dx() < 600 {
-			t.Errorf("a picture of %v", img.Bounds())
-		}
-	}
-	// The map that follows in the same cell takes the place of the one in the figure.
-	spec := small(t.TempDir(), 1)
-	spec.Quiet = false
-	width := func(show func(*runs.Run) error) (pixels int) {
-		spec.Runs = t.TempDir()
-		for _, output := range celltest.Displayed(t, func() error {
-			run, err := Train(background, spec)
-			if err == nil {
+		spec.Quiet, spec.Still, ids = false, still, map[string]bool{}
+		for _, output := range celltest.Displayed(t, func() (err error) {
+			if run, err = Train(background, spec); err == nil && show != nil {
 				err = show(run)
 			}
 			return err
@@ -76,22 +40,25 @@ func TestTrainDrawsItself(t *testing.T) {
 			html, _ := output.Data[protocol.MIMETextHTML].(string)
 			if match := picture.FindStringSubmatch(html); match != nil {
 				data := must.Get(base64.StdEncoding.DecodeString(match[2]))
-				pixels = must.Get(png.DecodeConfig(bytes.NewReader(data))).Width
+				ids[output.DisplayID], alt, pixels = true, match[1], must.Get(png.DecodeConfig(bytes.NewReader(data))).Width
 			}
 		}
-		return pixels
+		return run, ids, alt, pixels
 	}
-	draw := func(other func(run *runs.Run) (figures.Grid, error)) int {
-		return width(func(run *runs.Run) error { return must.Get(other(run)).Show("a") })
+	still, outputs, _, _ := drawn(true, nil)
+	errtest.Equal(t, "pictures of Still", len(outputs), 0)
+	run, outputs, alt, pixels := drawn(false, nil)
+	want := fmt.Sprintf("%s at generation %d", run.Name(), run.Status.Generation)
+	if len(outputs) != 1 || alt != want || pixels < 600 {
+		t.Errorf("%d outputs with pictures, the last %q with %d pixels, want %q", len(outputs), alt, pixels, want)
 	}
-	curves := draw(func(run *runs.Run) (figures.Grid, error) {
-		return figures.Metrics([]*runs.Run{run}, figures.EnvSteps)
+	errtest.Equal(t, "fitnesses", must.Get(still.Repertoire()).Fitnesses, must.Get(run.Repertoire()).Fitnesses)
+	_, _, _, alone := drawn(false, func(run *runs.Run) error { return must.Get(figures.Repertoire(run)).Show("a") })
+	_, _, _, curves := drawn(false, func(run *runs.Run) error {
+		return must.Get(figures.Metrics([]*runs.Run{run}, figures.EnvSteps)).Show("a")
 	})
-	if alone := draw(func(run *runs.Run) (figures.Grid, error) { return figures.Repertoire(run) }); alone > curves*2/3 {
+	if alone > curves*2/3 {
 		t.Errorf("the figure is %d pixels wide after the map was drawn, and %d after curves", alone, curves)
-	}
-	for i, f := range repertoires[0] {
-		errtest.Equal(t, fmt.Sprintf("fitness %d", i), f, repertoires[1][i])
 	}
 }
 
