@@ -110,10 +110,15 @@ func TestPresetsHaveRecords(t *testing.T) {
 }
 
 // survives trains where rewards, states, observations or ends are not finite: that costs their episodes, not
-// the run. They are counted, reach no network, and all losses stay finite.
+// the run. They are counted, reach no network, and all losses stay finite. One algorithm of each loop meets one kind after
+// the other, the others all of them at once.
 func survives(t *testing.T, spec Spec) {
 	t.Helper()
-	for _, fault := range []string{"reward", "state", "observation", "done"} {
+	faults := []string{"any"}
+	if slices.Contains([]string{"map-elites", "pga-map-elites", "diayn", "ppo"}, spec.Algorithm) {
+		faults = []string{"reward", "state", "observation", "done"}
+	}
+	for _, fault := range faults {
 		speed := 2.0
 		if strings.Contains(spec.Algorithm, "aurora") { // its episodes start in one state
 			speed = 10

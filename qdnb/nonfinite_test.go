@@ -23,8 +23,7 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// faulty is a plane whose rewards, states, ends or observations are not finite beyond an edge in x, which
-// some episodes start with.
+// faulty is a plane where something is not finite beyond an edge in x, which some episodes start with: of any kind, by y.
 type faulty struct {
 	plane
 	fault string
@@ -41,29 +40,40 @@ func (f faulty) Step(s envs.State, action *Node) envs.State {
 }
 
 func (f faulty) broken(s envs.State) envs.State {
-	x := Reshape(Slice(s.Observation, AxisRange(), AxisElem(0)), -1)
+	at := Transpose(s.Observation, 0, 1)
+	x, y := Reshape(Slice(at, AxisElem(0)), -1), Reshape(Slice(at, AxisElem(1)), -1)
 	beyond := GreaterThan(x, ConstAs(x, f.edge))
-	set := func(x *Node, value float64) *Node {
-		wide := beyond
-		if x.Rank() == 2 && x.Shape().Dimensions[0] == 2 { // [2, B]
-			wide = BroadcastToDims(InsertAxes(wide, 0), x.Shape().Dimensions...)
+	set := func(x, here *Node, value float64) *Node { // [2, B] or [B]
+		if x.Rank() == 2 {
+			here = BroadcastToDims(InsertAxes(here, 0), x.Shape().Dimensions...)
 		}
-		return Where(wide, ConstAs(x, value), x)
+		return Where(here, ConstAs(x, value), x)
 	}
-	switch f.fault {
-	case "reward":
-		s.Reward = set(s.Reward, math.NaN())
-	case "infinity":
-		s.Reward = set(s.Reward, math.Inf(1))
-	case "done":
-		s.Done = set(s.Done, math.NaN())
-	case "scale":
-		s.Reward = set(s.Reward, 1e30)
-	case "state":
-		s.PhysicsState[0] = set(s.PhysicsState[0], math.Inf(1))
-		s.Reward = OnesLike(s.Reward)
-	case "observation":
-		s.Observation = Transpose(set(Transpose(s.Observation, 0, 1), math.NaN()), 0, 1)
+	north, far := GreaterThan(y, ZerosLike(y)), GreaterThan(Abs(y), ConstAs(y, 0.05))
+	for kind, half := range []*Node{And(north, far), And(north, LogicalNot(far)), And(LogicalNot(north), far),
+		And(LogicalNot(north), LogicalNot(far))} {
+		fault, here := f.fault, beyond
+		if fault == "any" {
+			fault, here = []string{"reward", "state", "observation", "done"}[kind], And(beyond, half)
+		} else if kind > 0 {
+			break
+		}
+		switch fault {
+		case "reward":
+			s.Reward = set(s.Reward, here, math.NaN())
+		case "infinity":
+			s.Reward = set(s.Reward, here, math.Inf(1))
+		case "done":
+			s.Done = set(s.Done, here, math.NaN())
+		case "scale":
+			s.Reward = set(s.Reward, here, 1e30)
+		case "state":
+			s.PhysicsState[0] = set(s.PhysicsState[0], here, math.Inf(1))
+		case "observation":
+			s.Observation = Transpose(set(Transpose(s.Observation, 0, 1), here, math.NaN()), 0, 1)
+		}
+	}
+	if f.fault == "state" || f.fault == "observation" { // the reward does not tell
 		s.Reward = OnesLike(s.Reward)
 	}
 	return s
