@@ -292,35 +292,27 @@ func TestDoctor(t *testing.T) {
 	if answer(t, &found, "doctor", "--json"); found.Workers < 1 {
 		t.Errorf("doctor: %+v", found)
 	}
-	stdout, _ := succeed(t, "doctor", "--backend", "go")
-	errtest.Contains(t, stdout, "go        go1.", "module    github.com/gomlx/gomlx v", "plugin    cuda  ", "cache     ",
-		"programs  ", "backend   go, ", "check     ", "advice    the pure Go backend is slow")
-	t.Setenv(backend.ProgramsEnv, filepath.Join(t.TempDir(), "programs"))
-	must.Do(os.MkdirAll(os.Getenv(backend.ProgramsEnv), 0o700))
-	entry := filepath.Join(os.Getenv(backend.ProgramsEnv), "a.xla")
-	must.Do(os.WriteFile(entry, make([]byte, 3<<20), 0o600))
-	if stdout, _, _ := invoke(t, "doctor", "--backend", "go"); !strings.Contains(stdout,
-		"1 compiled programs, 3.0 of 512 MB") {
-		t.Errorf("doctor does not see a compiled program: %s", stdout)
+	programs := filepath.Join(t.TempDir(), "programs")
+	must.Do(os.MkdirAll(programs, 0o700))
+	must.Do(os.WriteFile(filepath.Join(programs, "a.xla"), make([]byte, 3<<20), 0o600))
+	for _, c := range []struct{ env, args, says string }{
+		{programs, "", "1 compiled programs, 3.0 of 512 MB"},
+		{programs, "--forget", "0 compiled programs"},
+		{"off", "", "not cached"},
+	} {
+		t.Setenv(backend.ProgramsEnv, c.env)
+		stdout, _ := succeed(t, append([]string{"doctor", "--backend", "go"}, strings.Fields(c.args)...)...)
+		errtest.Contains(t, stdout, c.says, "go        go1.", "module    github.com/gomlx/gomlx v", "plugin    cuda  ",
+			"cache     ", "programs  ", "backend   go, ", "check     ", "advice    the pure Go backend is slow")
 	}
-	if stdout, _, _ := invoke(t, "doctor", "--backend", "go", "--forget"); !strings.Contains(stdout,
-		"0 compiled programs") {
-		t.Errorf("doctor --forget leaves programs: %s", stdout)
-	}
-	for value, says := range map[string]string{"off": "not cached", "relative": "absolute path"} {
-		t.Setenv(backend.ProgramsEnv, value)
-		if stdout, stderr, _ := invoke(t, "doctor", "--backend", "go"); !strings.Contains(stdout+stderr, says) {
-			t.Errorf("$%s=%s: %s%s", backend.ProgramsEnv, value, stdout, stderr)
-		}
-	}
-	t.Setenv(backend.ProgramsEnv, "off")
 	// The diagnosis is printed even if the backend cannot be opened.
 	stdout, stderr, status := invoke(t, "doctor", "--backend", filepath.Join(t.TempDir(), "plugin.so"))
-	if status == 0 || !strings.Contains(stdout,
-		"plugin    cpu") || strings.Count(strings.TrimSpace(stderr),
-		"\n") > 0 || !strings.Contains(stderr, "plugin.so") {
+	if status == 0 || !strings.Contains(stdout, "plugin    cpu") || strings.Count(strings.TrimSpace(stderr), "\n") > 0 ||
+		!strings.Contains(stderr, "plugin.so") {
 		t.Errorf("doctor with a missing plugin: status %d, %s%s", status, stdout, stderr)
 	}
+	t.Setenv(backend.ProgramsEnv, "relative")
+	refuses(t, mistake{[]string{"doctor", "--backend", "go"}, 1, "absolute path"})
 }
 
 // A robot is printed with its notes, drawn, and shown on a page.
