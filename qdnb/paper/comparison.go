@@ -191,7 +191,7 @@ func (c *comparison) misprint(p PublishedScore) string {
 }
 
 // remark says why a number is outside of the paper's spread, if a cause is known, or that none is
-// known of a run with the paper's steps.
+// known of a run with the paper's steps that is two deviations away.
 func (c *comparison) remark(method, env string, m results.Metric, s compared) string {
 	if s.side != below && s.side != above {
 		return ""
@@ -201,10 +201,8 @@ func (c *comparison) remark(method, env string, m results.Metric, s compared) st
 	}
 	deviations := math.Abs(stats.Median(s.own)-s.paper.Median) / s.paper.Std
 	switch {
-	case s.side == below && !asPublished(c.FinishedRuns(method, env)[0]):
+	case s.side == below && !asPublished(c.FinishedRuns(method, env)[0]), deviations < 2: // or chance
 		return ""
-	case deviations < 2:
-		return fmt.Sprintf("%.1f deviations %s: perhaps chance.", deviations, s.side)
 	case s.paper.Std > 0:
 		return fmt.Sprintf("%.1f deviations %s: reason unknown.", deviations, s.side)
 	}

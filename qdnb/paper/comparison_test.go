@@ -99,9 +99,9 @@ func TestReproductionPage(t *testing.T) {
 			ended("map-elites", "ant-trap", 0.25, fitness, 398_960))
 	}
 	f.trained(t, "aurora", "ant-trap", 0, 64, twelveMinutes,
-		ended("aurora", "ant-trap", 1, 458, 300_000),
+		ended("aurora", "ant-trap", 1, 520, 300_000),
 		"env_steps,seconds,max_fitness,coverage,qd_score\n200000000,2,333,4,111000\n"+
-			"1200000000,2,458,4,300000\n")
+			"1200000000,2,520,4,300000\n")
 	p := &folder{dir: filepath.Join(t.TempDir(), "paper")}
 	p.trained(t, "dads-reward", "ant-trap", 0, 256, runs.Budget{EnvSteps: 8_500_000},
 		ended("dads-reward", "ant-trap", 1, 1280, 242_000),
@@ -113,8 +113,8 @@ func TestReproductionPage(t *testing.T) {
 		" Runs by the programs that computed them: unknown: 4.\n",
 		"| max fitness | seeds | share | ant-trap |",
 		"| MAP-Elites | 3 | 0.25 | 392 = (381) | – |", "| MAP-Elites | 3 | 0.25 | 399000 = (453000) | – |",
-		"| AURORA | 1 | 1 | 458 ↑ (405) [1] | – |",
-		"\n## Remarks\n\n[1] 1.0 deviations above: perhaps chance.\n",
+		"| AURORA | 1 | 1 | 520 ↑ (405) [1] | – |",
+		"\n## Remarks\n\n[1] 2.2 deviations above: reason unknown.\n",
 		"## Scores at the paper's settings\n", "| DADS+REWARD | 1 | 1 | 1280 = (1280 at 0.5) | – |")
 	if again := must.Get(ReproductionPage(unknown, f.open(t), p.open(t))); again != page {
 		t.Error("a second page differs")
