@@ -68,9 +68,7 @@ METHODS = {
         DISCOUNT | {"frozen-target": ["soft_tau_update=1e-9"]}),
     "diayn-reward": Method("train_diayn_reward", SKILLS, [], [], ["--env-steps", "20000"],
                            DISCOUNT | {"frozen-target": ["tau=1e-9"]}),
-    # the published DADS takes minutes for 5000 steps
-    "dads-reward": Method("train_dads_reward", SKILLS, ["num_steps=4000", "logging.log_period=1000"], ["evaluation_interval=1000"],
-                          ["--env-steps", "4000"],
+    "dads-reward": Method("train_dads_reward", SKILLS, [], [], ["--env-steps", "20000"],
                           DISCOUNT | {"frozen-target": ["tau=1e-9"]}),
     "smerl-diayn": Method("train_diayn_smerl", SKILLS, ["smerl_target=-70", "smerl_margin=7"],
                           ["smerl_target=-70", "smerl_margin=7"], ["--env-steps", "20000"],
