@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -216,6 +217,16 @@ def make_small(nb: NotebookNode) -> None:
             cell.source = cell.source.replace(text, smaller)
 
 
+def started(run: Callable[[], int]) -> int:
+    """Calls run again if its kernel does not start: another process may take a port that Jupyter chose before the kernel listens."""
+    for _ in range(2):
+        try:
+            return run()
+        except RuntimeError:  # of jupyter_client; nothing has been executed
+            pass
+    return run()
+
+
 def run_one(path: Path, args: argparse.Namespace, status: StatusLine) -> Result:
     """Runs, checks and writes one notebook. A failed one is written to --out, but never in place."""
     result, start = Result(path), time.monotonic()
@@ -226,7 +237,7 @@ def run_one(path: Path, args: argparse.Namespace, status: StatusLine) -> Result:
             make_small(nb)
         if args.runs is not None:
             os.environ["QDNB_RUNS"] = str((args.runs / path.stem).resolve())
-        result.cells = asyncio.run(execute(nb, path, args, status))
+        result.cells = started(lambda: asyncio.run(execute(nb, path, args, status)))
         result.figures = outputs.count_png(nb)
         if result.figures < args.expect_png:
             raise NotebookFailed(f"shows {result.figures} PNG figures; at least {args.expect_png} were expected")

@@ -32,6 +32,16 @@ class TestSideBySide(unittest.TestCase):
         self.assertEqual(out.getvalue(), "FAIL killed.ipynb: its process was ended by signal 9\n")
 
 
+class TestStart(unittest.TestCase):
+    def test_a_kernel_that_does_not_start_is_started_again(self) -> None:
+        died = RuntimeError("Kernel died before replying to kernel_info")
+        run = mock.Mock(side_effect=[died, died, 3])
+        self.assertEqual(notebook.started(run), 3)
+        run = mock.Mock(side_effect=died)
+        self.assertRaises(RuntimeError, notebook.started, run)
+        self.assertEqual(run.call_count, 3)
+
+
 class Node(dict):  # type: ignore[type-arg]
     """A NotebookNode."""
 
