@@ -42,8 +42,8 @@ func TestRewardsOfPlayground(t *testing.T) {
 			rewards = append(rewards, s.Reward)
 		}
 		return []*Node{Stack(rewards, 1)}
-	}, xlatest.Stored(file, "qpos"), xlatest.Stored(file, "qvel"), xlatest.Stored(file, "actions"), xlatest.Stored(file, "commands"),
-		xlatest.Tensor(random.SeedWords(0), 2))
+	}, xlatest.Stored(file, "qpos"), xlatest.Stored(file, "qvel"), xlatest.Stored(file, "actions"),
+		xlatest.Stored(file, "commands"), xlatest.Tensor(random.SeedWords(0), 2))
 	got, above, worst := xlatest.Flat[float32](t, out[0]), 0, 0.0
 	for i, want := range file.Float32s("rewards") {
 		if want > 0 {

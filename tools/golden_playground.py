@@ -1,9 +1,10 @@
 """golden_playground.py PLAYGROUND OUT: playground_go1.npz: rewards of MuJoCo Playground's joystick task of the Go1.
 
-Needs mujoco (of envs/mujoco.Version) and a checkout of mujoco_playground. The reward is Playground's own code, run on NumPy:
-locomotion/go1/joystick.py. The states need not follow from each other: trunk and joints move along sines about the home pose, so that
-feet leave the ground and touch it, and the reward, which is cut at 0, stays above. MuJoCo computes sensors and forces of the very states.
-In the last episodes knees are beyond their soft limits, or the robot is upside down; the command of the first one is 0, and none changes.
+Needs mujoco (of envs/mujoco.Version) and a checkout of mujoco_playground. The reward is Playground's own code,
+locomotion/go1/joystick.py, run on NumPy. The states need not follow from each other: trunk and joints move along sines
+about the home pose, so that feet leave the ground and touch it, and the reward, which is cut at 0, stays above 0.
+MuJoCo computes sensors and forces of these states. In the last episodes knees are beyond their soft limits, or the
+robot is upside down. The command of the first episode is 0, and no command changes.
 
     qpos, qvel       [episodes, steps + 1, n]: the states, exact float32 numbers, as the actions
     actions          [episodes, steps, 12]
@@ -64,7 +65,8 @@ terms = {name: 0 for name in vars(config.reward_config.scales)}
 
 def motion(command, number):
     """The states of an episode."""
-    wave = lambda n, size: (lambda rate, phase: size * np.sin(rate * np.arange(STEPS + 1)[:, None] * config.ctrl_dt + phase))(
+    times = np.arange(STEPS + 1)[:, None] * config.ctrl_dt
+    wave = lambda n, size: (lambda rate, phase: size * np.sin(rate * times + phase))(
         random.uniform(2, 15, n), random.uniform(0, 6, n))
     qpos, qvel = np.tile(env._init_q, (STEPS + 1, 1)), np.zeros((STEPS + 1, m.nv))
     yaw = random.uniform(-3.14, 3.14)
@@ -72,12 +74,14 @@ def motion(command, number):
     qpos[:, :3] += wave(3, 0.01)
     for q, (x, y, z) in zip(qpos, tilt):
         turn = np.zeros(4)
-        mujoco.mju_mulQuat(turn, np.array([np.cos(z), 0, 0, np.sin(z)]), np.array([1, x, y, 0]) / np.sqrt(1 + x * x + y * y))
+        lean = np.array([1, x, y, 0]) / np.sqrt(1 + x * x + y * y)
+        mujoco.mju_mulQuat(turn, np.array([np.cos(z), 0, 0, np.sin(z)]), lean)
         q[3:7] = turn if number < EPISODES - 1 else [turn[1], turn[0], turn[3], turn[2]]
     qpos[:, 7:] += wave(m.nu, 0.15)
     if number == EPISODES - 2:
         qpos[:, 9] = m.jnt_range[3, 0]
-    qvel[:, :3] = [np.cos(yaw) * command[0] - np.sin(yaw) * command[1], np.sin(yaw) * command[0] + np.cos(yaw) * command[1], 0]
+    cos, sin = np.cos(yaw), np.sin(yaw)
+    qvel[:, :3] = [cos * command[0] - sin * command[1], sin * command[0] + cos * command[1], 0]
     qvel += wave(m.nv, np.concatenate([np.full(6, 0.1), np.full(m.nu, 0.5)]))
     return single(qpos), single(qvel)
 

@@ -218,7 +218,7 @@ def make_small(nb: NotebookNode) -> None:
 
 
 def started(run: Callable[[], int]) -> int:
-    """Calls run again if its kernel does not start: another process may take a port that Jupyter chose before the kernel listens."""
+    """Calls run again if its kernel does not start, for another process may take a port before the kernel listens."""
     for _ in range(2):
         try:
             return run()

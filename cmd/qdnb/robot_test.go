@@ -74,11 +74,13 @@ func TestComparisonOfEngines(t *testing.T) {
 		return watch.Walked{Distances: []float64{1, 1, 3, 3}, Fitnesses: []float64{fitness, fitness, fitness + 2, fitness + 2}}
 	}
 	played := watch.Compared{Here: walked(10), Same: walked(11), MuJoCo: walked(31), Task: envs.RobotTask{Task: envs.Walk}}
-	errtest.Equal(t, "a gait", comparisonOf("run", played).String(), "here           2.00 m ± 1.00, median 2.00, in 4 episodes\n"+
-		"MuJoCo         2.00 m ± 1.00, median 2.00, in 4 episodes\n"+
-		"difference     0.00 m, 0.0 standard errors: equal within the spread\n")
+	errtest.Equal(t, "a gait", comparisonOf("run", played).String(),
+		"here           2.00 m ± 1.00, median 2.00, in 4 episodes\n"+
+			"MuJoCo         2.00 m ± 1.00, median 2.00, in 4 episodes\n"+
+			"difference     0.00 m, 0.0 standard errors: equal within the spread\n")
 	played.Task.Task = envs.Velocity
-	errtest.Contains(t, comparisonOf("run", played).String(), "here           fitness 11.00 ± 1.00, median 11.00, in 4 episodes",
+	errtest.Contains(t, comparisonOf("run", played).String(),
+		"here           fitness 11.00 ± 1.00, median 11.00, in 4 episodes",
 		"difference     fitness 1.00, 1.4 standard errors: equal within the spread",
 		"difference     fitness 21.00, 29.7 standard errors: the gait touches what the task leaves out")
 }

@@ -14,8 +14,10 @@ import (
 
 // deepest finds the contacts of a set that is selected from others: of each copy those that are deepest within
 // their margins. Numbers of all contacts are computed; those of the deepest are gathered, so that all that
-// follows sees set.rows contacts. It returns their parameters of those of all contacts.
-func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p parameters) (c contact, _ parameters, violation, d algebra.Num) {
+// follows sees set.rows contacts. Of the parameters of all contacts it returns those of the deepest.
+func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p parameters) (
+	c contact, _ parameters, violation, d algebra.Num,
+) {
 	var distance []algebra.Num
 	var point, normal, origin []algebra.Vector
 	for _, part := range set.parts {

@@ -29,7 +29,7 @@ type subject struct {
 
 func (s subject) trains() bool { return s.plan == nil }
 
-// command returns the command for a folder of runs, beside which it writes the plan.
+// command writes the plan, if there is one, into the folder above root and returns the command that runs in root.
 func (s subject) command(root string) []string {
 	args := append(slices.Clone(s.args), "--runs", root)
 	if !s.trains() {

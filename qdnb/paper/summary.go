@@ -185,8 +185,8 @@ func (d *Data) noRuns(experiment string) error {
 	if d != nil {
 		if methods, envs := d.Axes(experiment); len(methods) > 0 {
 			return absent{fmt.Sprintf("of the experiment %[1]q only runs of %[2]s on %[3]s are complete: "+
-				"make the others of %[4]s with experiments.Prepare(%[1]q) in a notebook, or plan more with `qdnb sweep plan`", experiment,
-				strings.Join(methodNames(methods), ", "), strings.Join(envs, ", "), filepath.Join(d.Dir, PlanFile))}
+				"make the others of %[4]s with experiments.Prepare(%[1]q) in a notebook, or plan more with `qdnb sweep plan`",
+				experiment, strings.Join(methodNames(methods), ", "), strings.Join(envs, ", "), filepath.Join(d.Dir, PlanFile))}
 		}
 	}
 	return absent{fmt.Sprintf("no run of the experiment %q is complete: make runs with "+

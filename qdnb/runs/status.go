@@ -82,7 +82,7 @@ func (s *Status) UseMachine(u MachineUse) (differs bool) {
 	kept := slices.DeleteFunc(slices.Clone(s.Machines), func(old MachineUse) bool { return old.After >= u.After })
 	s.Backend, s.Machines = u.Backend, append(kept, u)
 	if n := len(kept); n > 0 {
-		if u.After = kept[n-1].After; kept[n-1] == u { // the newest one goes on
+		if u.After = kept[n-1].After; kept[n-1] == u { // only the generation differs
 			s.Machines = kept
 		}
 	}

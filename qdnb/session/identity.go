@@ -58,7 +58,8 @@ func (t Training) outdated(found *runs.Run, seeds int) {
 		if err == nil && run.Config.Algorithm == t.Config.Algorithm && run.Config.Env == t.Config.Env &&
 			run.Config.Seed == t.Config.Seed && t.Config.SkillsRun() == "" { // a run of skills has a run for each change
 			fmt.Fprintf(os.Stderr, "qdnb: outputs of this notebook show %s, a run with other settings than the Spec "+
-				"(%s): rerun their cells if they should show the Spec's\n", run.Name(), strings.Join(run.Config.Differences(t.Config), ", "))
+				"(%s): rerun their cells if they should show the Spec's\n",
+				run.Name(), strings.Join(run.Config.Differences(t.Config), ", "))
 		}
 	}
 }

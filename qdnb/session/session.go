@@ -91,12 +91,13 @@ func (s *session) open(ctx context.Context) (err error) {
 	}
 	s.bar = progress.NewBar(s.Config.Name(), s.Spec.Quiet)
 	s.bar.Remember(s.said)
-	s.writer, err = runs.Resume(s.Spec.Runs, s.Config, &s.status, func(w *runs.Writer, from runs.Checkpoint) ([]string, error) {
+	restored := func(w *runs.Writer, from runs.Checkpoint) ([]string, error) {
 		if err := s.restore(ctx, w, from); err != nil {
 			return nil, err
 		}
 		return s.columns(), nil
-	})
+	}
+	s.writer, err = runs.Resume(s.Spec.Runs, s.Config, &s.status, restored)
 	switch {
 	case aside != "" && err == nil:
 		fmt.Fprintf(os.Stderr, "qdnb: moved the previous run from %s to %s\n", s.Dir(), aside)

@@ -3,10 +3,11 @@
     pip install -r qdax.txt
     python qdax_map_elites.py walker-uni --generations 5 [--chunk 16]
 
-A generation is one call of QDax's MAPElites.update under jit, which gets the repertoire's memory: `batch` policies (2 x 256 units) by
-Iso+LineDD, QDax's scoring function for `steps` control steps from a random reset each, and insertion into 1024 cells. --chunk scores
-the policies in slices of that size, as a JAX user would tune for the cache. The first population is not evaluated: it is in random
-cells, and worse than all others. Prints one JSON line: seconds per generation, minimum and median.
+A generation is one call of QDax's MAPElites.update under jit, which gets the repertoire's memory: `batch` policies
+(2 x 256 units) by Iso+LineDD, QDax's scoring function for `steps` control steps from a random reset each, and insertion
+into 1024 cells. --chunk scores the policies in slices of that size, as a JAX user would tune for the cache. The first
+population is not evaluated: it is in random cells, and worse than all others. Prints one JSON line: seconds per
+generation, minimum and median.
 """
 import argparse
 import json
@@ -73,8 +74,9 @@ def main():
         seconds.append(time.perf_counter() - start)
     first, *seconds = seconds  # the first compiles
     print(json.dumps({
-        "peer": f"qdax {version('qdax')}, brax {version('brax')}, jax {jax.__version__}", "env": a.env, "batch": a.batch, "steps": a.steps,
-        "chunk": a.chunk, "first_s": round(first, 3), "best_s": round(min(seconds), 4), "median_s": round(statistics.median(seconds), 4),
+        "peer": f"qdax {version('qdax')}, brax {version('brax')}, jax {jax.__version__}",
+        "env": a.env, "batch": a.batch, "steps": a.steps, "chunk": a.chunk,
+        "first_s": round(first, 3), "best_s": round(min(seconds), 4), "median_s": round(statistics.median(seconds), 4),
         "max_fitness": round(float(metrics["max_fitness"]), 2), "coverage": round(float(metrics["coverage"]), 2),
     }))
 
