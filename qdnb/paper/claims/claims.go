@@ -85,7 +85,7 @@ func (c claim) result(t, cut *results.Tables) Result {
 	case d.short != "":
 		r.Reason = fmt.Sprintf("%s (%s)", d.short, some(d.shortRuns))
 	case d.min < fewestSeeds:
-		r.Reason = fmt.Sprintf("%s seeds, not %d", r.Seeds(), fewestSeeds)
+		r.Reason = fmt.Sprintf("%s of %d seeds", r.Seeds(), fewestSeeds)
 	case !d.timed && !(low >= whole):
 		r.Reason = fmt.Sprintf("%s to %s %% of the paper's steps, in unequal processor time", percent(low), percent(high))
 	case c.holds(d):
@@ -217,6 +217,16 @@ func (c *check) won(group string) (won, all int) {
 func (c *check) everywhere() bool {
 	won, all := c.won("")
 	return won == all
+}
+
+// winner returns the method that is the best on all environments of the comparisons; none without one.
+func (c *check) winner() string {
+	for _, label := range methods {
+		if c.best[label] == len(c.parts) {
+			return label
+		}
+	}
+	return ""
 }
 
 // mostly reports whether more than half of the comparisons of each group hold.

@@ -7,12 +7,12 @@
 //	               moved target (figures 4, 13)
 //	hurdles        a meta-controller that selects skills of the eight methods on
 //	               halfcheetah-hurdles (figure 5)
-//	sensitivity    MAP-Elites and DADS+REWARD with nine settings each (figures 3, 14)
+//	sensitivity    MAP-Elites and DADS+REWARD with nine settings each, or four at scale medium (figures 3, 14)
 //	prior          DIAYN+REWARD and DADS+REWARD with skills discriminated by whole observations,
 //	               on ant-omni (figures 15, 17)
 //	reward         DIAYN and DADS without the task's reward, compared with their other versions
 //	               (table 10, figure 16)
-//	beyond         methods published after the paper, on three environments
+//	beyond         methods published after the paper, on four environments
 //
 // Plans share training runs: a run that two experiments need has the same configuration in both and
 // is trained once.
@@ -282,7 +282,7 @@ func (p planner) hurdles(algorithm, env string, seed int64) error {
 }
 
 // gridSteps are the environment steps of DADS+REWARD with each setting of its grid at scale Medium: four
-// episodes of each of its 200 environments, so that scores do not come from their beginnings only.
+// episodes of each of its 200 environments, so that scores do not come from their beginnings only. It holds where steps were measured.
 const gridSteps = 200_000
 
 func (p planner) sensitivity(algorithm, env string, seed int64) error {

@@ -113,8 +113,8 @@ func (r *Trained) measure(budget runs.Budget) {
 	}
 }
 
-// Seconds of work on two cores of a Xeon with AVX-512, with the paper's networks, from the
-// measurements in docs/performance.md and ARCHITECTURE.md.
+// Seconds of work on two cores of a Xeon with AVX-512, with the paper's networks, measured once, as docs/experiments.md
+// has them.
 const (
 	td3Update        = 2.84e-3
 	sacUpdate        = 4.29e-3
