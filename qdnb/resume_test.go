@@ -142,7 +142,7 @@ func TestVariantsResumeBitForBit(t *testing.T) {
 		train   trainee
 	}{
 		"XLA":      {evolved, family("map-elites", device())}, // if it is installed
-		"bfloat16": {evolved, family("map-elites", "go", "weights=bfloat16")},
+		"bfloat16": {evolved, family("map-elites", device(), "weights=bfloat16")},
 		"starts":   {evolved, family("pga-map-elites", "go", "starts=3")},
 		"fronts": {evolved, training(func(folder string, generations int) Spec {
 			spec := solving("mome", "rastrigin-multi", folder, generations)

@@ -159,7 +159,7 @@ func TestFinishedRunIsLoadedWithoutABackend(t *testing.T) {
 
 // The evaluations of generation 0 are part of a budget. 0 generations are the initial population, not the default budget.
 func TestBudgetsCountTheInitialPopulation(t *testing.T) {
-	evolved := []runs.Budget{Generations(0), {Evaluations: 16}, {EnvSteps: 17 * 20}, {Evaluations: 48, EnvSteps: 1e6}}
+	evolved := []runs.Budget{{Evaluations: 16}, Generations(0), {EnvSteps: 17 * 20}, {Evaluations: 48, EnvSteps: 1e6}}
 	for algorithm, budgets := range map[string][]runs.Budget{"map-elites": evolved, "pga-map-elites": evolved,
 		"aurora": evolved, "diayn": {Generations(0), Generations(0), Generations(1)}} {
 		spec := smallRun(algorithm, t.TempDir(), 0)
@@ -185,7 +185,9 @@ func TestSnapshotsAndMetrics(t *testing.T) {
 		at = append(at, s.Generation)
 	}
 	errtest.Equal(t, "snapshots at generations", at, []int64{2, 4, 6, 8, 10, 12, 14, 16, 18, 36})
-	for i, s := range must.Get(run.History()) {
+	history := must.Get(run.History())
+	errtest.Equal(t, "snapshots with genotypes", len(history), len(snapshots))
+	for i, s := range history {
 		errtest.Equal(t, "fitnesses with genotypes", s.Fitnesses, snapshots[i].Fitnesses)
 		for _, cell := range s.Filled() {
 			if row := s.Genotype(cell); s.Params == 0 || len(row) != s.Params || slices.Max(row) == 0 {

@@ -177,7 +177,7 @@ func TestMistakes(t *testing.T) {
 		{train("--corrected", "1000000000"), 1, "--corrected (Spec.Corrected) must be between 0 and"},
 		{train("--seeds", "0..1", "--seed", "2"), exitUsage, "can't be used together"},
 		{train("--seeds", "2..0"), exitUsage, "0..7 or 0,3,5"},
-		{train("--runs", filepath.Join(file, "runs")), 1, "file"},
+		{train("--runs", filepath.Join(file, "runs")), 1, "is not a folder"},
 		{train("--backend", "gpux"), exitUsage, gpux},
 		{train("--task", "velocity"), exitUsage, "add --robot FILE"},
 		{[]string{"train", "--robot", "robot.txt"}, 1, "ends in .xml, .urdf or .json"},
@@ -208,10 +208,10 @@ func TestMistakes(t *testing.T) {
 		{[]string{"eval", adaptation}, 1, "no policies of its own: name the run whose skills it uses, aurora"},
 
 		{[]string{"import", "--policy", file, "--env", "pointmaze"}, exitUsage, "--algorithm"},
-		{[]string{"import", "--policy", file, "--env", "pointmaze", "--algorithm", "dads"}, 1, "file"},
+		{[]string{"import", "--policy", file, "--env", "pointmaze", "--algorithm", "dads"}, 1, "cut off"},
 		{[]string{"export", "--out", "a.npz"}, exitUsage, "no run given"},
 		{[]string{"export", "--run", adaptation, "--out", filepath.Join(root, "a.npz")}, 1, "no policies of its own"},
-		{in("export", elites, "--out", filepath.Join(file, "a.npz")), 1, "file"},
+		{in("export", elites, "--out", filepath.Join(file, "a.npz")), 1, "not a directory"},
 
 		{[]string{"robot", filepath.Join(root, "none.xml")}, 1, "none.xml"},
 		{[]string{"robot", file}, 1, "want a robot that ends in"},

@@ -127,7 +127,7 @@ type peerComparison struct {
 
 func comparisonOf(dir string, played watch.Compared) peerComparison {
 	c := peerComparison{Run: dir, Episodes: len(played.Here.Distances), Measure: "distance"}
-	if played.Task.Task == envs.Velocity { // whose commands lead everywhere
+	if played.Task.Task == envs.Velocity { // commands lead in all directions, so distances say nothing
 		c.Measure = "fitness"
 	}
 	of := func(w watch.Walked) engineStats {

@@ -119,7 +119,7 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 }
 
 // After a stopped process, a killed process and two processes that share the plan, the runs are the same as those of
-// a single process. Package faults kills more, and not only here.
+// a single process. Package faults kills processes at more moments, and single runs, too.
 func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 	endless, lines := writePlan(t, 2, 1_000_000)
 	root, alone := t.TempDir(), t.TempDir()

@@ -45,7 +45,11 @@ func TestSwarm(t *testing.T) {
 		list = onXLA(t)
 	default:
 		begin(t)
-		list = append(subjects(), onXLA(t, "map-elites", "pga-aurora", "smerl-dads")...)
+		if list = subjects(); plugin == "" {
+			t.Log("there is no XLA plugin, so only the pure Go backend is disturbed; `make plugin` fetches it")
+		} else {
+			list = append(list, onXLA(t, "map-elites", "pga-aurora", "smerl-dads")...)
+		}
 	}
 	type end struct {
 		root  string
@@ -208,7 +212,6 @@ func moved(w *world) (what string, done bool) {
 		var fields map[string]any
 		must.Do(json.Unmarshal(must.Get(os.ReadFile(path)), &fields))
 		fields["updated"] = date
-		delete(fields, "sha256")
 		must.Do(os.WriteFile(path, must.Get(json.Marshal(fields)), 0o666))
 	}
 	return date.String(), false

@@ -201,7 +201,8 @@ func (r *Run) Snapshots() ([]Snapshot, error) { return r.snapshots(snapshotsDir,
 func (r *Run) History() ([]Snapshot, error) {
 	list, err := r.snapshots(snapshotsDir, true)
 	if errors.Is(err, errNoGenotypes) {
-		return nil, fmt.Errorf("the snapshots of %s have no genotypes: train with --keep-genotypes (Spec.KeepGenotypes)", r.Dir)
+		return nil, fmt.Errorf("snapshots of %s have no genotypes: train with --keep-genotypes (Spec.KeepGenotypes), "+
+			"and with --fresh if the run exists", r.Dir)
 	}
 	return list, err
 }

@@ -56,7 +56,6 @@ func (s *session) snapshot() error {
 	if err != nil {
 		return err
 	}
-	s.writer.KeepGenotypes = s.Spec.KeepGenotypes
 	return s.writer.SaveSnapshot(runs.Snapshot{Progress: s.status.Progress, Repertoire: *repertoire})
 }
 

@@ -162,7 +162,7 @@ func (s *session) restore(ctx context.Context, w *runs.Writer, from runs.Checkpo
 
 // compile makes the search and restores the arrays of a checkpoint, if there is one.
 func (s *session) compile(arrays map[string]npz.Array) (err error) {
-	s.writer.TensorBoard = s.Spec.TensorBoard
+	s.writer.TensorBoard, s.writer.KeepGenotypes = s.Spec.TensorBoard, s.Spec.KeepGenotypes
 	if slow := slowCompilation(s.Env); slow != "" && !s.Spec.Quiet {
 		s.bar.Notice("%s", slow)
 	}

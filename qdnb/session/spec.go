@@ -71,8 +71,8 @@ type Spec struct {
 	// ends as if it had never stopped.
 	KeepReplay bool
 
-	// KeepGenotypes keeps the genotypes of snapshots, too, for [runs.Run.History]: each is then as large as the
-	// repertoire. The run's identity does not include it.
+	// KeepGenotypes stores the genotypes in each snapshot, too, for [runs.Run.History]: a snapshot is then as
+	// large as repertoire.npz. The run's identity does not include it.
 	KeepGenotypes bool
 
 	// Corrected is the number of episodes in which each policy of the repertoire is evaluated again at

@@ -113,7 +113,7 @@ func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) (found []*runs.R
 
 // Training is what a run computes: an algorithm in an environment.
 type Training struct {
-	Spec      Spec        // whose Runs and Budget are set
+	Spec      Spec        // where, for how long and how to train; what is trained is in the fields below
 	Config    runs.Config // names the run's folder in Spec.Runs
 	Own       []string    // fields of the spec that hold code of the user
 	Env       envs.Env
@@ -157,8 +157,10 @@ func (t Training) run(ctx context.Context) (*runs.Run, error) {
 		err = fmt.Errorf("%s is finished, but lacks its repertoire.npz: restore that, or --fresh sets the run aside "+
 			"and starts again", found.Dir)
 	}
-	if err == nil && found.Status.AllInvalid() != nil {
-		err = fmt.Errorf("%s is finished, but %w", found.Dir, found.Status.AllInvalid())
+	if err == nil {
+		if err = found.Status.AllInvalid(); err != nil {
+			err = fmt.Errorf("%s is finished, but %w", found.Dir, err)
+		}
 	}
 	if err == nil {
 		err = t.isCorrected(found)

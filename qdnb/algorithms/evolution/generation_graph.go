@@ -322,3 +322,10 @@ func (gen generation) emitAgain(from source, scratch, individuals, count *Node) 
 		return s
 	}).Scratch
 }
+
+// project returns the fitness of the fittest individual in each cell, -Inf in empty ones.
+func (s *search) project(in projectionIn) xla.Array {
+	grid, _ := repertoire.Grid{}.Empty(s.task, random.KeyOf(in.Seed.Tree)).Add(repertoire.Evaluated{
+		Batch: in.Population.Tree})
+	return xla.Out(grid.Cells().Fitness)
+}

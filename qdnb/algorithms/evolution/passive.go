@@ -78,13 +78,6 @@ func (s *search) projected() projectionIn {
 	}).First()}
 }
 
-// project returns the fitness of the fittest individual in each cell, -Inf in empty ones.
-func (s *search) project(in projectionIn) xla.Array {
-	grid, _ := repertoire.Grid{}.Empty(s.task, random.KeyOf(in.Seed.Tree)).Add(repertoire.Evaluated{
-		Batch: in.Population.Tree})
-	return xla.Out(grid.Cells().Fitness)
-}
-
 // population returns the metrics of an archive that is not measured itself, see Columns.
 func (s *search) population() ([]float64, error) {
 	fitnesses, err := s.fitnesses().Floats()
