@@ -218,12 +218,13 @@ def make_small(nb: NotebookNode) -> None:
 
 
 def started(run: Callable[[], int]) -> int:
-    """Calls run again if its kernel does not start, for another process may take a port before the kernel listens."""
+    """Calls run again if its kernel dies before it answers, for another process may take a port before it listens."""
     for _ in range(2):
         try:
             return run()
-        except RuntimeError:  # of jupyter_client; nothing has been executed
-            pass
+        except RuntimeError as error:  # of jupyter_client; nothing has been executed
+            if "died" not in str(error):
+                raise
     return run()
 
 

@@ -37,9 +37,10 @@ class TestStart(unittest.TestCase):
         died = RuntimeError("Kernel died before replying to kernel_info")
         run = mock.Mock(side_effect=[died, died, 3])
         self.assertEqual(notebook.started(run), 3)
-        run = mock.Mock(side_effect=died)
-        self.assertRaises(RuntimeError, notebook.started, run)
-        self.assertEqual(run.call_count, 3)
+        for error, tries in ((died, 3), (RuntimeError("Kernel didn't respond in 600 seconds"), 1)):
+            run = mock.Mock(side_effect=error)
+            self.assertRaises(RuntimeError, notebook.started, run)
+            self.assertEqual(run.call_count, tries)
 
 
 class Node(dict):  # type: ignore[type-arg]
