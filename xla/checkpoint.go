@@ -68,7 +68,7 @@ func Stored(values ...any) *Checkpoint {
 
 // Add adds the tensors of a state, of which each of the devices has a copy. Their names consist of
 // the prefix and of names, in the order of [Flatten]; those with an empty name are not stored. The
-// default names are those of [Names].
+// default names are those of [Names]. More names than tensors panic.
 func (c *Checkpoint) Add(state Holder, devices int, prefix string, names ...string) {
 	c.add(state, entry{name: prefix, devices: devices}, names)
 }
@@ -87,6 +87,9 @@ func (c *Checkpoint) add(state Holder, e entry, names []string) {
 		i++
 		return node
 	})
+	if i < len(names) {
+		panic(fmt.Errorf("%d names for %d tensors", len(names), i))
+	}
 }
 
 // AddSliced adds the tensors of a state [turns, slice, ...] that the workers share. They are stored

@@ -64,12 +64,15 @@ func compile[In, Out any](c Compiler, name string, parallel bool, in In, build f
 func flatten[In, Out any](in In, build func(In) Out, out *Out) (inputs []input,
 	flat func([]*graph.Node) []*graph.Node) {
 	for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
-		leaves := *f.held()
+		var names []string
 		f.visit(func(path string, _ reflect.Type, node *graph.Node) *graph.Node {
-			inputs = append(inputs, input{Shape: leaves[0].shape, Donate: f.donate, name: strings.Trim(f.name+path, ".")})
-			leaves = leaves[1:]
+			names = append(names, strings.Trim(f.name+path, "."))
 			return node
 		})
+		f.mustHold(len(names))
+		for i, l := range *f.held() {
+			inputs = append(inputs, input{Shape: l.shape, Donate: f.donate, name: names[i]})
+		}
 	}
 	return inputs, func(nodes []*graph.Node) (results []*graph.Node) {
 		for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
@@ -80,10 +83,12 @@ func flatten[In, Out any](in In, build func(In) Out, out *Out) (inputs []input,
 		}
 		*out = build(in)
 		for _, f := range fieldsOf(reflect.ValueOf(out), "", false) {
+			before := len(results)
 			f.replace(func(node *graph.Node) *graph.Node {
 				results = append(results, node)
 				return new(graph.Node) // which only stands for a value
 			})
+			f.mustHold(len(results) - before)
 		}
 		return results
 	}

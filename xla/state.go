@@ -246,6 +246,15 @@ type field struct {
 	donate bool
 }
 
+// mustHold panics unless a state has a value for each of the nodes of its tree: else the states after it would get
+// each other's values.
+func (f field) mustHold(nodes int) {
+	if values := len(*f.held()); values != nodes {
+		panic(fmt.Errorf("the tree of state %q has %d tensors, the state %d: make states by Out, Pack and Part, not by "+
+			"setting Tree", f.name, nodes, values))
+	}
+}
+
 // fieldsOf lists the states in a struct, given by a pointer, in declaration order. A struct's tag holds
 // for all states in it.
 func fieldsOf(v reflect.Value, name string, donate bool) []field {

@@ -97,6 +97,22 @@ func TestProgramsOfStates(t *testing.T) {
 	})
 }
 
+// A state whose tree has another number of tensors would shift the values of the states after it.
+func TestTreesFitTheirStates(t *testing.T) {
+	p := xlatest.Pure(t)
+	program, in := countProgram(t, p)
+	defer program.Free()
+	errtest.Want(t, errtest.Of(xla.Compile(p, "outputs", in, func(in countIn) countOut {
+		out := countOut{counted{xla.Out(in.Counts.Tree)}, in.By}
+		out.Counts.Tree.Extra = nil
+		return out
+	})), `the tree of state "Counts" has 2 tensors, the state 3`)
+	in.Counts.Tree.Extra = append(in.Counts.Tree.Extra, new(Node))
+	errtest.Want(t, xla.Catch(func() {
+		_, _ = xla.Compile(p, "inputs", in, func(in countIn) xla.Array { return in.By })
+	}), `the tree of state "Counts" has 4 tensors, the state 3`)
+}
+
 // A checkpoint restores tensors of every type, and changes nothing if one does not fit.
 func TestCheckpoint(t *testing.T) {
 	p := xlatest.Pure(t)
@@ -137,6 +153,7 @@ func TestCheckpoint(t *testing.T) {
 	more := maps.Clone(arrays)
 	more["b"] = npz.Scalar(int32(1))
 	errtest.Want(t, checkpoint().Restore(more), "the checkpoint has b, which State did not list")
+	errtest.Want(t, xla.Catch(func() { checkpoint().Add(&held, 1, "", "a", "b", "c", "d") }), "4 names for 3 tensors")
 	must.Do(checkpoint().Restore(arrays))
 	again := must.Get(checkpoint().Arrays())
 	for _, name := range xlatest.Differ(arrays, again) {
