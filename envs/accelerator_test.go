@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/physics"
@@ -92,8 +93,30 @@ func (counted) with(s envs.State, count *graph.Node) envs.State {
 	return s
 }
 
-// Loops carry states in another layout on GPUs, which restores the states of every task to the bit, whatever
-// wraps it.
+// Loops carry states in another layout on GPUs, which changes no result.
+func TestRolloutsInLoopLayouts(t *testing.T) {
+	cuda := *xlatest.Pure(t).Platform
+	cuda.Kind = backend.CUDA
+	env := envs.AutoReset(must.Get(envs.Make("walker-uni")), 2)
+	observed := envs.Recorder{Every: 1, Width: env.Spec().Observations,
+		Row: func(_ envs.State, _ *graph.Node, after envs.State) *graph.Node { return after.Observation }}
+	var results [2][]*tensors.Tensor
+	for i, p := range []*xla.Platform{xlatest.Pure(t), {Platform: &cuda}} {
+		results[i] = xlatest.Run(t, p, func(in []*graph.Node) []*graph.Node {
+			keys := random.KeyOf(in[0]).Split(3)
+			policy := nn.NewPolicy(env.Spec().Observations, []int{4}, env.Spec().Actions)
+			score, records := envs.Record(env, policy.View(policy.Init(keys.FoldIn(1))), envs.Reset(env, keys), 5, observed)
+			fitness, descriptor := score.Result()
+			return append(records, fitness, descriptor)
+		}, xlatest.Tensor(random.SeedWords(7), 2))
+	}
+	for i, what := range []string{"observations", "fitness", "descriptor"} {
+		xlatest.Close(t, what, xlatest.Flat[float32](t, results[1][i]), xlatest.Flat[float32](t, results[0][i]), 0)
+	}
+}
+
+// Layouts restore the states of every task to the bit, whatever wraps it: in the first step of an episode, and in
+// the second, with which some episodes end.
 func TestLoopLayoutsRestoreStates(t *testing.T) {
 	platform := *xlatest.Pure(t).Platform
 	platform.Kind = backend.CUDA
@@ -102,7 +125,13 @@ func TestLoopLayoutsRestoreStates(t *testing.T) {
 			keys := random.KeyOf(in[0]).Split(2)
 			s := envs.Reset(env, keys)
 			layout := envs.LoopLayoutOf(s, env)
-			return xla.Map(append(xla.Flatten(layout.Unpack(layout.Pack(s))), xla.Flatten(s)...), func(x *graph.Node) *graph.Node {
+			var restored, states []*graph.Node
+			for step := range 2 {
+				s = envs.Step(env, s, keys.FoldIn(step).Uniform(-1, 1, 2, env.Spec().Actions))
+				restored = append(restored, xla.Flatten(layout.Unpack(layout.Pack(s)))...)
+				states = append(states, xla.Flatten(s)...)
+			}
+			return xla.Map(append(restored, states...), func(x *graph.Node) *graph.Node {
 				return graph.ConvertDType(x, dtypes.Float32)
 			})
 		}, xlatest.Tensor(random.SeedWords(7), 2))

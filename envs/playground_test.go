@@ -4,9 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
-
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
@@ -34,7 +31,7 @@ func TestRewardsOfPlayground(t *testing.T) {
 		}
 		env.Memory[0].Start = func(envs.StepView) *Node { return Transpose(commands, 0, 1) }
 		env.Memory[0].Next = nil // no new command
-		keys := random.KeyOf(in[4]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, qpos.Shape().Dimensions[0]), 0))
+		keys := random.KeyOf(in[4]).Split(qpos.Shape().Dimensions[0])
 		s, rewards := env.Begin(keys, state(0)), []*Node{}
 		for step := range steps {
 			moved := env.Moved(func(algebra.State, *Node) algebra.State { return state(step + 1) })
