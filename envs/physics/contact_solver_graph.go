@@ -38,8 +38,8 @@ func (s *System) contactSolvers(all limbs, everyWall *Node) (solvers []*contactS
 	return solvers
 }
 
-// solve returns the effects of the contacts, with their sets. whole laws read the contacts'
-// positions, and the effects have scalars; multiplier is nil if the law reads none.
+// solve returns the effects of the contacts, and their sets. If whole is set, the law reads the
+// positions of contacts and returns scalars. multiplier is nil for laws that read none.
 func (c *contactSolver) solve(whole bool, law contactLaw, multiplier func(a *side) algebra.Num,
 	states ...limbs) (sets []*contactSet, effects []effect) {
 	if c.near != nil {
