@@ -84,32 +84,36 @@ func Turns(count *Node, most int) *Node {
 // Scan is [For] with a body that also returns what the loop stacks, [count, ...] each: JAX's
 // lax.scan.
 func Scan[S, T any](g *Graph, count int, state S, body func(step *Node, state S) (S, T)) (S, T) {
-	type running struct {
-		State S
-		All   T
-	}
-	all := stacks(Const(g, int32(0)), count, state, func(step *Node, state S) T {
-		_, one := body(step, state)
-		return one
-	})
-	end := For(g, count, running{state, all}, func(step *Node, r running) running {
-		next, one := body(step, r.State)
-		return running{next, SetRow(r.All, step, one)}
-	})
-	return end.State, end.All
+	return scan(Const(g, int32(count)), count, state, body)
 }
 
-// stacks returns the zeros in which a loop stacks what f returns, [count, ...] each. step is an int32 scalar.
-func stacks[S, T any](step *Node, count int, state S, f func(step *Node, state S) T) T {
-	var one T
-	newClosure(step.Graph(), func(g *Graph) []*Node { // unused: it tells the shapes
-		in := parametersLike(g, append(Flatten(state), step))
-		one = f(in[len(in)-1], Unflatten(state, in[:len(in)-1]))
-		return Flatten(one)
+// scan is [Repeat] with a body that also returns what the loop stacks, [most, ...] each. count is at most most.
+func scan[S, T any](count *Node, most int, state S, body func(step *Node, state S) (S, T)) (S, T) {
+	g := count.Graph()
+	start := append([]*Node{Const(g, int32(0)), count}, Flatten(state)...)
+	carried := len(start)
+	var all T
+	step := newClosure(g, func(g *Graph) []*Node {
+		in := parametersLike(g, start)
+		next, one := body(in[0], Unflatten(state, in[2:]))
+		out := keepShapes(in, append([]*Node{AddScalar(in[0], 1), in[1]}, Flatten(next)...))
+		all = Map(one, func(x *Node) *Node { // whose shapes are known only now
+			shape := shapes.Make(x.DType(), append([]int{most}, x.Shape().Dimensions...)...)
+			stack := Parameter(g, g.UniqueName("state"), shape)
+			out = append(out, SetRow(stack, in[0], x))
+			return stack
+		})
+		return out
 	})
-	return Map(one, func(x *Node) *Node {
-		return Zeros(step.Graph(), shapes.Make(x.DType(), append([]int{count}, x.Shape().Dimensions...)...))
+	for _, x := range Flatten(all) {
+		start = append(start, Zeros(g, x.Shape()))
+	}
+	condition := newClosure(g, func(g *Graph) []*Node {
+		in := parametersLike(g, start)
+		return []*Node{LessThan(in[0], in[1])}
 	})
+	end := While(condition, step, start...)
+	return Unflatten(state, end[2:carried]), Unflatten(all, end[carried:])
 }
 
 // Loop repeats state = body(state) while cond(state), a boolean scalar, is true. See [For] for what

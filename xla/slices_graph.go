@@ -54,15 +54,10 @@ func (s Slices) Join(x, worker *Node) *Node {
 // bit-identical for any number of workers. XLA would inline a loop known to have one iteration, and round
 // differently.
 func MapSlices[S, T any](count int, worker *Node, state S, f func(slice *Node, state S) T) T {
-	type running struct {
-		State S
-		All   T
-	}
-	all := stacks(worker, count, state, f)
-	return Repeat(hiddenCount(count, worker), running{state, all}, func(slice *Node, r running) running {
-		r.All = SetRow(r.All, slice, f(slice, r.State))
-		return r
-	}).All
+	_, all := scan(hiddenCount(count, worker), count, state, func(slice *Node, state S) (S, T) {
+		return state, f(slice, state)
+	})
+	return all
 }
 
 // ForSlicesUnfused is [ForUnfused] over the slices of a worker, see [MapSlices].
