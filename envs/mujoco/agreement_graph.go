@@ -72,8 +72,8 @@ func (s *System) Agree(ctx context.Context, p *xla.Platform, reference map[strin
 	return c.found, err
 }
 
-// large is the number of columns of dofs and sets of contacts above which Agree compiles programs in parts: they
-// run for less time than they compile. Gymnasium's ant has 12, its humanoid 27, the OP3 32.
+// large is the number of dof columns plus contact sets above which Agree compiles programs in parts, since compiling
+// such a program takes longer than running it. Gymnasium's ant has 12, its humanoid 27, the OP3 32.
 const large = 20
 
 // comparison compares a system with a reference. Its methods panic with what goes wrong.
@@ -253,7 +253,7 @@ func (c *comparison) forces(kind string) {
 		v, w = c.toWorld(k, v), c.toWorld(k, w)
 		of, bias := c.inverseDynamics(k, v, nil)
 		velocity := of.Drifting
-		product := c.multiply(k, w, c.ofLinks(c.forward(k, w)))
+		product := c.multiply(k, w, c.forward(k, w))
 		passive, lift := c.passive(k, q, v, velocity)
 		actuator, _ := c.actuation(k, q, v, c.splitControl(in[2]), lift)
 		smooth := c.noForce()

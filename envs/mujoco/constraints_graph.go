@@ -139,7 +139,7 @@ func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num,
 		}
 		stack(s.edges(set), d, weight, p.law, violation, active, false)
 	}
-	rate, coneRate := s.violationRates(k, c, v, s.ofLinks(velocity))
+	rate, coneRate := s.violationRates(c, v, velocity)
 	if len(stiffness) > 0 {
 		c.Stiffness = materializedStack(stiffness)
 		c.Reference = rate.Times(algebra.Concat(damping...)).Plus(algebra.Concat(pull...)).Neg().Materialize()
@@ -203,11 +203,7 @@ func (s *System) relativePlaces(k kinematics, sides [2]side) (at [2]place, origi
 			position := s.placed(k, side, 3)
 			at[i].position = position.Plus(turn.Of(at[i].position)).Materialize()
 			at[i].turn = materializeRotation(turned(turn, at[i].turn))
-			if s.trees() == 1 {
-				origins[i] = k.Origin[0].Each(func(x algebra.Num) algebra.Num { return spread(x, len(side.link)) })
-			} else {
-				origins[i] = s.placed(k, side, 4)
-			}
+			origins[i] = s.placed(k, side, 4)
 		}
 	}
 	switch {
@@ -245,6 +241,9 @@ func (s *System) trees() (n int) {
 
 // placed returns one of the vectors of [kinematics.placed] of the links of a side.
 func (s *System) placed(k kinematics, side side, which int) algebra.Vector {
+	if which == 4 && s.trees() == 1 { // all links have one origin
+		return k.Origin[0].Each(func(x algebra.Num) algebra.Num { return spread(x, len(side.link)) })
+	}
 	if side.group == anyLink {
 		return k.Links[which].Each(func(x algebra.Num) algebra.Num { return gather(x, side.link) })
 	}
@@ -260,16 +259,11 @@ func (s *System) ofAllLinks(of func(group int) algebra.Vector) algebra.Vector {
 	return stackVectors(all)
 }
 
-// linkMotions are spatial vectors of the links of each group, and of those of all groups, one after the other: what is
-// no recursion computes with the latter, in fewer operations.
-type linkMotions struct {
-	each []spatial
-	all  spatial
-}
-
-func (s *System) ofLinks(each []spatial) linkMotions {
-	return linkMotions{each, spatial{s.ofAllLinks(func(group int) algebra.Vector { return each[group].Ang }),
-		s.ofAllLinks(func(group int) algebra.Vector { return each[group].Lin })}}
+// ofLinks stacks spatial vectors of the links of all groups, given those of each. What is no recursion computes
+// with them, in fewer operations.
+func (s *System) ofLinks(each []spatial) spatial {
+	return spatial{s.ofAllLinks(func(group int) algebra.Vector { return each[group].Ang }),
+		s.ofAllLinks(func(group int) algebra.Vector { return each[group].Lin })}
 }
 
 // ofGroup returns the rows of a group of a num of all links.
@@ -313,7 +307,7 @@ func gather(x algebra.Num, of []int) algebra.Num {
 
 // pointMotion returns the motion of the second bodies relative to the first at contacts, along normals
 // and tangents.
-func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motion linkMotions) (out [3]algebra.Num) {
+func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motions []spatial) (out [3]algebra.Num) {
 	if set.parts != nil {
 		all := s.stack(c.Jacobian[0].Graph(), c.Jacobian[0].Shape().Dimensions[2], x)
 		for axis, jacobian := range c.Jacobian {
@@ -328,7 +322,7 @@ func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motion
 		if side.group == static {
 			continue
 		}
-		link := motion.each[side.group].take(slices.Repeat(side.link, set.points))
+		link := motions[side.group].take(slices.Repeat(side.link, set.points))
 		if relative = link.at(c.Point).Materialize(); i == 0 {
 			relative = relative.Neg()
 		}
@@ -341,7 +335,7 @@ func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motion
 
 // violationRates returns the rates by which motions of the dofs and links change what constraints measure:
 // J x of the stacked rows, and of the normals and tangents of elliptic cones.
-func (s *System) violationRates(k kinematics, c constraints, x []algebra.Num, motion linkMotions) (stacked algebra.Num,
+func (s *System) violationRates(c constraints, x []algebra.Num, motions []spatial) (stacked algebra.Num,
 	cones [3]algebra.Num) {
 	var list []algebra.Num
 	var along [3][]algebra.Num
@@ -358,7 +352,7 @@ func (s *System) violationRates(k kinematics, c constraints, x []algebra.Num, mo
 		list = append(list, algebra.Num{Rows: s.equal[i].count, Node: Reshape(times(jacobian, all), -1)})
 	}
 	for i, set := range s.acting {
-		m := s.pointMotion(set, c.Contacts[i], x, motion)
+		m := s.pointMotion(set, c.Contacts[i], x, motions)
 		switch s.edges(set) {
 		case 1:
 			list = append(list, m[0])

@@ -28,8 +28,8 @@
 //	      advance           lineSearch
 //
 // [System.Agree] compiles the programs of large systems in parts, one for each of these stages (xla.Outline), because
-// the time to compile a function grows with the square of its operations. Rollouts, which run for longer, are one
-// function: with 16 copies, calls and copies of what they return take a third of the time of a step in parts.
+// the time to compile a function grows with the square of its operations. Rollouts run for longer, so each is one
+// function: calling parts, and copying their results, would slow every step.
 //
 // A contact with what cannot move adds a spring to its link, as if to its inertia. So the Newton system has
 // the pattern of the mass matrix, and its factor no other entries. Contacts between links and equalities

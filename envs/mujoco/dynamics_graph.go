@@ -67,8 +67,8 @@ func (s *System) project(k kinematics, of []spatial) []algebra.Num {
 }
 
 // multiply returns the mass matrix times x, given the motions of the links by x.
-func (s *System) multiply(k kinematics, x []algebra.Num, motion linkMotions) []algebra.Num {
-	out := s.project(k, s.byGroup(k.Inertia.of(motion.all).materialize()))
+func (s *System) multiply(k kinematics, x []algebra.Num, motions []spatial) []algebra.Num {
+	out := s.project(k, s.byGroup(k.Inertia.of(s.ofLinks(motions)).materialize()))
 	for c := range out {
 		out[c] = out[c].Plus(s.armature(k, c).Times(x[c]))
 	}
@@ -141,8 +141,8 @@ func (s *System) inverseDynamics(k kinematics, v, a []algebra.Num) (of motions, 
 		drifts[i] = drift.Materialize()
 		drifting[i] = spatial{vel.Ang, vel.Lin.Plus(drifts[i])}.materialize()
 	}
-	vel := s.ofLinks(velocity).all
+	vel := s.ofLinks(velocity)
 	momentum := k.Inertia.of(vel).materialize()
-	force := k.Inertia.of(s.ofLinks(acceleration).all).plus(vel.crossForce(momentum)).materialize()
+	force := k.Inertia.of(s.ofLinks(acceleration)).plus(vel.crossForce(momentum)).materialize()
 	return motions{drifting, velocity, acceleration}, s.project(k, s.byGroup(force))
 }

@@ -115,8 +115,12 @@ func (s *System) kinematics(q []algebra.Num, under conditions) kinematics {
 
 // everyLink has the masses and moments of the links of all groups.
 func (s *System) everyLink(under conditions) *group {
+	groups := make([]*group, len(s.groups))
+	for i := range groups {
+		groups[i] = under.of(s.groups, i)
+	}
 	of := func(f func(g *group) algebra.Vector) algebra.Vector {
-		return s.ofAllLinks(func(i int) algebra.Vector { return f(under.of(s.groups, i)) })
+		return s.ofAllLinks(func(i int) algebra.Vector { return f(groups[i]) })
 	}
 	return &group{
 		mass:    of(func(g *group) algebra.Vector { return algebra.Vector{X: g.mass, Y: g.mass, Z: g.mass} }).X,

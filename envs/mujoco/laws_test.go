@@ -46,7 +46,7 @@ func TestPendulumKeepsItsEnergy(t *testing.T) {
 			q, v := split(in[0], s.places), split(in[1], s.dofs)
 			k := s.kinematics(q, conditions{})
 			v = s.toWorld(k, v)
-			kinetic := s.dots(v, s.multiply(k, v, s.ofLinks(s.forward(k, v)))).Scale(0.5)
+			kinetic := s.dots(v, s.multiply(k, v, s.forward(k, v))).Scale(0.5)
 			for i, g := range s.groups { // First is relative to the origin
 				kinetic = kinetic.Plus(s.ofGroup(k.Inertia.First.Z, i).Plus(k.Origin[i].Z.Times(g.mass)).Scale(9.81))
 			}

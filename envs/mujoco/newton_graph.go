@@ -43,7 +43,7 @@ const (
 
 // newton returns the state of the solver at a first guess, given M times it minus tau.
 func (s *System) newton(k kinematics, c constraints, guess, residual, force []algebra.Num) newton {
-	rate, cones := s.violationRates(k, c, guess, s.ofLinks(s.forward(k, guess)))
+	rate, cones := s.violationRates(c, guess, s.forward(k, guess))
 	g, batch := sizeOf(residual)
 	n := newton{Iteration: Const(g, int32(0)), Constraints: c,
 		Kinematics: kinematics{Axis: k.Axis, Inertia: k.Inertia, Under: conditions{Armature: k.Under.Armature}}}
@@ -145,9 +145,9 @@ type stepping struct {
 func (s *System) advance(from stepping) estimate {
 	at, k, c, step := from.Newton.At, from.Newton.Kinematics, from.Newton.Constraints, from.Step
 	g, batch := sizeOf(at.Residual)
-	motion := s.ofLinks(s.forward(k, step))
-	product := s.multiply(k, step, motion)
-	rate, cones := s.violationRates(k, c, step, motion)
+	motions := s.forward(k, step)
+	product := s.multiply(k, step, motions)
+	rate, cones := s.violationRates(c, step, motions)
 
 	descent := s.dots(from.Downhill, step)
 	done := at.Done.Above(0.5)

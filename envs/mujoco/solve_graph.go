@@ -125,9 +125,9 @@ func (s *System) solve(k kinematics, f factor, b []algebra.Num) []algebra.Num {
 
 // links returns the inertias of the links as stiffnesses.
 func (s *System) links(k kinematics) []stiffness {
-	out := make([]stiffness, len(s.groups))
+	all, out := k.Inertia.stiffness(), make([]stiffness, len(s.groups))
 	for i := range out {
-		out[i] = k.Inertia.stiffness().each(func(x algebra.Num) algebra.Num { return s.ofGroup(x, i) })
+		out[i] = all.each(func(x algebra.Num) algebra.Num { return s.ofGroup(x, i) })
 	}
 	return out
 }

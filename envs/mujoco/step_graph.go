@@ -150,7 +150,7 @@ type smooth struct {
 // accelerate computes the accelerations of a state, whose A is the guess.
 func (s *System) accelerate(r running) dynamics {
 	k := outlined(s, r, func(r running) kinematics { return s.kinematics(r.Q, r.Under) })
-	p := outlined(s, placed{r, k}, s.smooth)
+	p := outlined(s, posed{r, k}, s.smooth)
 	if len(s.rows)+len(s.equal)+len(s.contacts) == 0 {
 		return p.Dynamics
 	}
@@ -160,14 +160,14 @@ func (s *System) accelerate(r running) dynamics {
 	return d
 }
 
-// placed is a state with the poses of its links.
-type placed struct {
+// posed is a state with the poses of its links.
+type posed struct {
 	State      running
 	Kinematics kinematics
 }
 
 // smooth computes accelerations without constraints, or what minimize starts from.
-func (s *System) smooth(of placed) (p smooth) {
+func (s *System) smooth(of posed) (p smooth) {
 	m, r, k := s.model, of.State, of.Kinematics
 	v, guess := s.toWorld(k, r.V), s.toWorld(k, r.A)
 	motions, forces := s.inverseDynamics(k, v, guess)
