@@ -132,8 +132,9 @@ func BenchmarkGeneration(b *testing.B) {
 		pair()
 	}
 	generation, rollout := stats.Median(all), stats.Median(alone)
-	report(b, map[string]float64{"batch": float64(base.Batch), "slice": float64(evaluator.Slice()), "steps": float64(base.EpisodeLength),
-		"compile-s": search.CompileTime().Seconds(), "generation-s": generation, "evaluation-s": rollout,
+	report(b, map[string]float64{"batch": float64(base.Batch), "slice": float64(evaluator.Slice()),
+		"steps": float64(base.EpisodeLength), "compile-s": search.CompileTime().Seconds(),
+		"generation-s": generation, "evaluation-s": rollout,
 		"variation-share": 1 - rollout/generation, "env-steps/s": float64(base.Batch*base.EpisodeLength) / generation})
 }
 

@@ -43,7 +43,8 @@ func BenchmarkUpdates(b *testing.B) {
 	u := start()
 	defer u.free()
 	_, fastest := best(b, u.run)
-	report(b, map[string]float64{"steps": float64(*steps), "updates/s": float64(*steps) / fastest, "compile-s": u.compileTime.Seconds()})
+	report(b, map[string]float64{"steps": float64(*steps), "updates/s": float64(*steps) / fastest,
+		"compile-s": u.compileTime.Seconds()})
 }
 
 // updates is a compiled learner. run runs the updates; a NaN loss panics.

@@ -217,7 +217,8 @@ func TestSenses(t *testing.T) {
 	must.Do(envs.Validate(env))
 	spec := env.Spec()
 	if n := len(spec.ObservationComponents); n != spec.Observations || n != 30 ||
-		spec.ObservationComponents[2].Name != "gyro of imu, z" || spec.ObservationComponents[16].Name != "joint velocity of hip_1" {
+		spec.ObservationComponents[2].Name != "gyro of imu, z" ||
+		spec.ObservationComponents[16].Name != "joint velocity of hip_1" {
 		t.Errorf("%d observations: %v", spec.Observations, spec.ObservationComponents)
 	}
 	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {

@@ -356,9 +356,9 @@ func TestLedger(t *testing.T) {
 		return
 	}
 	if list := differences(lines, recorded); len(list) > 0 {
-		t.Errorf("%d lines of qdnb/testdata/programs.txt and qdnb/session/bytes.txt are not those of this code:\n%s\nIf that is intended, "+
-			"`make programs` writes them again. A commit that changes lines of bytes says why in a line "+
-			"\"bytes: ...\".", len(list), strings.Join(list, "\n"))
+		t.Errorf("%d lines of qdnb/testdata/programs.txt and qdnb/session/bytes.txt are not those of this "+
+			"code:\n%s\nIf that is intended, `make programs` writes them again. A commit that changes lines of bytes "+
+			"says why in a line \"bytes: ...\".", len(list), strings.Join(list, "\n"))
 	}
 }
 
@@ -418,7 +418,8 @@ func TestLedgerIsTheSameOnOtherProcessors(t *testing.T) {
 
 // Each commit that changes what is computed says why.
 func TestRenewedBytesAreExplained(t *testing.T) {
-	out, err := exec.Command("git", "log", "--format=%x00%h %s%n%b", "-G^bytes ", "--", ledgerFiles[0], ledgerFiles[1]).Output()
+	out, err := exec.Command("git", "log", "--format=%x00%h %s%n%b", "-G^bytes ", "--", ledgerFiles[0],
+		ledgerFiles[1]).Output()
 	if err != nil {
 		t.Logf("there is no history here: %v", err)
 		return

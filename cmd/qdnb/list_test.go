@@ -87,7 +87,8 @@ func TestShowProvenance(t *testing.T) {
 	}
 	source := filepath.Join(root, name, "source.txt")
 	must.Do(os.WriteFile(source, nil, 0o666))
-	if stdout, _ := succeed(t, "show", name, "--runs", root, "-v"); !strings.Contains(stdout, "\nsource         "+source+"\n") {
+	if stdout, _ := succeed(t, "show", name, "--runs", root, "-v"); !strings.Contains(stdout,
+		"\nsource         "+source+"\n") {
 		t.Errorf("no source in\n%s", stdout)
 	}
 	stdout, _ = succeed(t, "show", name, "--runs", root, "--json")

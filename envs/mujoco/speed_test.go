@@ -104,10 +104,11 @@ func benchmark(b *testing.B, m Model, substeps, copies, limit int) {
 				State    State
 				Controls *Node
 			}
-			end := xla.For(in[0].Graph(), steps, carry{State{QPos: in[0], QVel: in[1], QAcc: in[2]}, in[3]}, func(t *Node, c carry) carry {
-				c.State = s.Step(c.State, xla.Row(c.Controls, t), substeps)
-				return c
-			})
+			end := xla.For(in[0].Graph(), steps, carry{State{QPos: in[0], QVel: in[1], QAcc: in[2]}, in[3]},
+				func(t *Node, c carry) carry {
+					c.State = s.Step(c.State, xla.Row(c.Controls, t), substeps)
+					return c
+				})
 			return []*Node{end.State.QPos, end.State.QVel, end.State.QAcc}
 		})
 	if err != nil {

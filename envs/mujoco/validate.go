@@ -102,7 +102,8 @@ func (m *Model) validate() error {
 		wrong := func(v int) bool { return v < 0 || v >= len(h.Vertices) }
 		if len(h.Normals) != len(h.Faces) || slices.ContainsFunc(h.Faces, func(face []int) bool {
 			return len(face) < 3 || slices.ContainsFunc(face, wrong)
-		}) || len(h.Faces) > 0 && len(slices.Compact(slices.Sorted(slices.Values(slices.Concat(h.Faces...))))) != len(h.Vertices) {
+		}) || len(h.Faces) > 0 &&
+			len(slices.Compact(slices.Sorted(slices.Values(slices.Concat(h.Faces...))))) != len(h.Vertices) {
 			return fmt.Errorf("the faces of hull %d do not match its %d vertices and %d normals", i, len(h.Vertices), len(h.Normals))
 		}
 	}
@@ -125,8 +126,8 @@ func (m *Model) validate() error {
 		first := v
 		if parent := m.BodyParentID[b]; parent < 0 || parent >= max(b, 1) {
 			return fmt.Errorf("body_parentid: the parent of body %d is %d, want a body before it", b, parent)
-		} else if m.BodyJntNum[b] == 0 && m.BodyMocapID[b] < 0 && m.BodyWeldID[b] != m.BodyWeldID[parent] || m.BodyJntNum[b] > 0 &&
-			m.BodyWeldID[b] != b {
+		} else if m.BodyJntNum[b] == 0 && m.BodyMocapID[b] < 0 && m.BodyWeldID[b] != m.BodyWeldID[parent] ||
+			m.BodyJntNum[b] > 0 && m.BodyWeldID[b] != b {
 			return fmt.Errorf("body_weldid: body %d is welded to body %d, which contradicts its joints", b, m.BodyWeldID[b])
 		} else if root := m.BodyRootID[b]; b > 0 && (parent == 0 && root != b || parent > 0 && root != m.BodyRootID[parent]) {
 			return fmt.Errorf("body_rootid: the root of body %d is %d, which is not that of its parents", b, root)
@@ -208,5 +209,6 @@ func ranges(field string, list [][2]float64, limited []bool) error {
 }
 
 func references(field string, list [][2]float64) error {
-	return each(field, list, "a time constant with a damping ratio above 0", func(_ int, x [2]float64) bool { return x[0] <= 0 || x[1] > 0 })
+	return each(field, list, "a time constant with a damping ratio above 0",
+		func(_ int, x [2]float64) bool { return x[0] <= 0 || x[1] > 0 })
 }

@@ -18,8 +18,9 @@ func (m Model) MarshalJSON() ([]byte, error) {
 	if len(m.Tendons) > 0 {
 		var tendons []map[string]any
 		for _, t := range m.Tendons {
-			tendons = append(tendons, map[string]any{"joints": append([]int{}, t.Joints...), "coefs": append([]float64{}, t.Coefs...),
-				"length0": t.Length0, "lengthspring": t.LengthSpring, "invweight0": t.Invweight0})
+			tendons = append(tendons, map[string]any{"joints": append([]int{}, t.Joints...),
+				"coefs": append([]float64{}, t.Coefs...), "length0": t.Length0,
+				"lengthspring": t.LengthSpring, "invweight0": t.Invweight0})
 		}
 		content["tendons"] = tendons
 	}

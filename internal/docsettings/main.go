@@ -45,7 +45,8 @@ func write(root string) error {
 }
 
 // marked matches a table with its two comments.
-var marked = regexp.MustCompile(`(?s)<!-- settings: ([a-z0-9 -]+?)(?:, like ([a-z0-9-]+))? -->\n.*?<!-- end of settings -->`)
+var marked = regexp.MustCompile(
+	`(?s)<!-- settings: ([a-z0-9 -]+?)(?:, like ([a-z0-9-]+))? -->\n.*?<!-- end of settings -->`)
 
 // renew returns a page with new tables.
 func renew(root, page string) (string, error) {

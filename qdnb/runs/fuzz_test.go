@@ -109,7 +109,8 @@ func FuzzFolder(f *testing.F) {
 	add(configFile, false, `{"algorithm":"a","env":"b","seed":1e2,"hyperparameters":[`+"\n"+`1]}`,
 		`{"algorithm":"a","env":"b","hyperparameters":{"a\nb":1e999}}`, `{"algorithm":"a"}{}`,
 		`{"algorithm":"../../etc","env":"b","seed":-9223372036854775808}`)
-	add(statusFileName, false, `{"max_fitness":null,"budget":{"time":"x"},"updated":"now\n"}`, `{"seconds":-1,"generation":1e3}`)
+	add(statusFileName, false, `{"max_fitness":null,"budget":{"time":"x"},"updated":"now\n"}`,
+		`{"seconds":-1,"generation":1e3}`)
 	add(metricsFile, false, "generation,x\n0,1.5\n1,-inf\n2,nan\n3,", "generation,\"a\nb\"\n0,\"x\ny\"\n", "\"a\n",
 		"index,x,y,skill,fitness_median\n0,1,nan,3,5\n1e300,nan,nan,-1e300,nan\n", "a\r\n1\r\n\r\n", "a,b\n\"1\",0x1p-2\n",
 		"index,x,y,skill,fitness_median\nnan,1,1,1,1\ninf,1,1,1,1\n")
@@ -120,7 +121,8 @@ func FuzzFolder(f *testing.F) {
 		"fitnesses <f4 2, 1\ndescriptors <f4 2,2\ncentroids <f4 2,2\nobjectives <f4 2,3,2 1",
 		"fitnesses <f4 4, 1\ndescriptors <f4 0,4611686018427387904\ncentroids <f4 0,4611686018427387904",
 		"fitnesses <f4 2, 1\ndescriptors <f4 0,9223372036854775807\ncentroids <f4 0,9223372036854775807\ngenotypes <f4 2,0",
-		"fitnesses <f4 0,\ndescriptors <f4 0,4611686018427387904\ncentroids <f4 0,4611686018427387904\ngenotypes <f4 0,99999999999",
+		"fitnesses <f4 0,\ndescriptors <f4 0,4611686018427387904\ncentroids <f4 0,4611686018427387904\n"+
+			"genotypes <f4 0,99999999999",
 		"fitnesses <i8 3, 1\ndescriptors |b1 3,2 1\ncentroids >f8 3,2 1e300\ngenotypes <u8 3,4",
 		"fitn\x1besses <f4 3, 1\nfoo <f4 0,")
 	add(skillsFile, true, "observations <i8  2\nactions <i8  1\nskills <i8  2\nhidden <i8 1, 3\npolicy <f4 23,\nwhich "+
@@ -130,8 +132,9 @@ func FuzzFolder(f *testing.F) {
 		"observations <i8  16384\nactions <i8  16384\nskills <i8  16384\nhidden <i8 16, 16384\npolicy <f4 6,",
 		"observations <f8  1.5\nactions <f8  nan\nskills <i8  -1\nhidden <f8 1, 1e300",
 		"observations <i8  2\nactions <i8  1\nskills <i8  2\nhidden <i8 1, 3")
-	add(snapshotsDir+"/*", true, "fitnesses <f4 1, 1\ndescriptors <f4 1,1\ncentroids <f4 1,1\ngeneration <f8  nan\nevaluations "+
-		"<f8  1e300\nenv_steps <i8  3\nseconds <f8  inf", "fitnesses <f4 1, 1\ndescriptors <f4 1,1\ncentroids <f4 1,1\ngeneration <f8 0,")
+	add(snapshotsDir+"/*", true, "fitnesses <f4 1, 1\ndescriptors <f4 1,1\ncentroids <f4 1,1\n"+
+		"generation <f8  nan\nevaluations <f8  1e300\nenv_steps <i8  3\nseconds <f8  inf",
+		"fitnesses <f4 1, 1\ndescriptors <f4 1,1\ncentroids <f4 1,1\ngeneration <f8 0,")
 	add(checkpointsDir+"/*", true, "meta |u1 2, 123 125\ngenotypes <f4 0,4611686018427387904", "meta <f4 2,",
 		"meta |u1 8, 34 10 34", "fitnesses <f4 3, -inf 2 nan", "fitnesses <f8 3,", "fitnesses <f4 1048576, -inf",
 		"fitnesses <f4 2, 1\ngenotypes <f4 2,3 1", "fitnesses <f4 2, 1\ngenotypes <f8 2,3 1",

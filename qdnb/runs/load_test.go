@@ -67,7 +67,8 @@ func TestLoadSaysThatARunIsDamaged(t *testing.T) {
 	w := create(t, root)
 	must.Do(os.WriteFile(filepath.Join(w.Dir, configFile), []byte(`{"algorithm":`), 0o666))
 	for _, target := range []string{w.Name(), w.Name()[:10]} {
-		errtest.Want(t, errtest.Of(LoadFrom(root, target)), filepath.Join(w.Name(), configFile), "restore it or move the folder away")
+		errtest.Want(t, errtest.Of(LoadFrom(root, target)), filepath.Join(w.Name(), configFile),
+			"restore it or move the folder away")
 	}
 }
 

@@ -51,7 +51,8 @@ func (s Status) AllInvalid() error {
 	if s.Invalid == 0 || !math.IsInf(s.MaxFitness, -1) {
 		return nil
 	}
-	return errors.New("no evaluation was finite: see what envtest.Check says about the environment, or what the simulator returned")
+	return errors.New("no evaluation was finite: see what envtest.Check says about the environment, or what " +
+		"the simulator returned")
 }
 
 // Imported is the backend of runs that were imported, not trained.

@@ -35,7 +35,8 @@ func Equivalent(x, y []float64, margin float64) float64 {
 		return 1
 	}
 	p := 0.0
-	for shift, alternative := range map[float64]stats.LocationHypothesis{margin: stats.LocationLess, -margin: stats.LocationGreater} {
+	for shift, alternative := range map[float64]stats.LocationHypothesis{
+		margin: stats.LocationLess, -margin: stats.LocationGreater} {
 		shifted := slices.Clone(y)
 		for i := range shifted {
 			shifted[i] += shift

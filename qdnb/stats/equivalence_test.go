@@ -30,7 +30,8 @@ func TestEquivalentIsWhatSciPySays(t *testing.T) {
 		t.Errorf("pooled %.15f", got)
 	}
 	same := []float64{1, 1}
-	if Equivalent(same, same, 0.1) != 0 || Equivalent(same, []float64{2, 2}, 0.1) != 1 || !math.IsNaN(Equivalent(same, same[:1], 1)) {
+	if Equivalent(same, same, 0.1) != 0 || Equivalent(same, []float64{2, 2}, 0.1) != 1 ||
+		!math.IsNaN(Equivalent(same, same[:1], 1)) {
 		t.Error("constant or single values")
 	}
 }

@@ -225,10 +225,12 @@ func newLoop(p *xla.Platform, set *policies.Set, env *envs.Rigid, robot envs.Sto
 		return nil, err
 	}
 	now := l.begin.Out
-	l.look, err = xla.Compile(l.scope, "observe episodes", lookIn{now.State, now.Memory, now.Action, now.QPos, now.QVel, l.row},
+	l.look, err = xla.Compile(l.scope, "observe episodes",
+		lookIn{now.State, now.Memory, now.Action, now.QPos, now.QVel, l.row},
 		func(in lookIn) moment {
 			moved := env.Moved(func(state algebra.State, _ *Node) algebra.State {
-				return env.System.(*mujoco.System).Of(mujoco.State{QPos: in.QPos.Tree, QVel: in.QVel.Tree, QAcc: ZerosLike(in.QVel.Tree)})
+				return env.System.(*mujoco.System).Of(mujoco.State{QPos: in.QPos.Tree, QVel: in.QVel.Tree,
+					QAcc: ZerosLike(in.QVel.Tree)})
 			})
 			return known(envs.Step(moved, in.State.Tree, in.Action.Tree), in.Memory.Tree, in.Row.Tree)
 		})

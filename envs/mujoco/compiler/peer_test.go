@@ -35,7 +35,8 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 		if len(m.KeyQPos) > 0 {
 			qpos = rows(m.Sizes.NQ, func(i int) float64 { return m.KeyQPos[0][i] })
 		}
-		qvel, control := rows(m.Sizes.NV, func(i int) float64 { return 0.1 * math.Sin(float64(i)) }), rows(m.Sizes.NU, func(i int) float64 { return 0.3 * math.Cos(float64(i)) })
+		qvel, control := rows(m.Sizes.NV, func(i int) float64 { return 0.1 * math.Sin(float64(i)) }),
+			rows(m.Sizes.NU, func(i int) float64 { return 0.3 * math.Cos(float64(i)) })
 		peer := must.Get(Start(t.Context(), m, copies, 3, nil))
 		must.Do(peer.Begin(qpos, qvel))
 		got, speed, err := peer.Step(control)

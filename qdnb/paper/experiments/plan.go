@@ -282,7 +282,8 @@ func (p planner) hurdles(algorithm, env string, seed int64) error {
 }
 
 // gridSteps are the environment steps of DADS+REWARD with each setting of its grid at scale Medium: four
-// episodes of each of its 200 environments, so that scores do not come from their beginnings only. It holds where steps were measured.
+// episodes of each of its 200 environments, so that scores do not come from their beginnings only. It
+// holds where steps were measured.
 const gridSteps = 200_000
 
 func (p planner) sensitivity(algorithm, env string, seed int64) error {

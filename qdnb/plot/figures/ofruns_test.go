@@ -222,8 +222,8 @@ func TestRepertoireByAnotherMetric(t *testing.T) {
 		}
 		must.Do(w.SaveRepertoire(&r))
 		w.Run.Status.Finished = true
-		for want, by := range map[string][]Metric{"Fitness": nil, "Generation of discovery": {ByGeneration}, "Component 1": {ByComponent(1)},
-			"Torque": {By("Torque", []float64{5, 6, 7})}} {
+		for want, by := range map[string][]Metric{"Fitness": nil, "Generation of discovery": {ByGeneration},
+			"Component 1": {ByComponent(1)}, "Torque": {By("Torque", []float64{5, 6, 7})}} {
 			g := must.Get(Repertoire(w.Run, by...))
 			if text := svgOf(g, nil); !strings.Contains(text, ">"+want+"<") {
 				t.Errorf("%d components: the bar is not %q", dims, want)

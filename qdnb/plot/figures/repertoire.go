@@ -86,8 +86,9 @@ const MaxPairDims = 6
 
 // Repertoire draws the newest repertoire of a run; for a finished run this is the final one. In a notebook
 // a slider goes back to its snapshots, unless the colours show another metric. Cells of positions are under
-// the walls of the environment. If descriptors have 3 to 6 components, it draws a map for each pair of them; if more, it draws the solutions
-// in parallel coordinates (see [Parallel]). The colours show the fitness, or another metric.
+// the walls of the environment. If descriptors have 3 to 6 components, it draws a map for each pair of
+// them; if more, it draws the solutions in parallel coordinates (see [Parallel]). The colours show the
+// fitness, or another metric.
 func Repertoire(run *runs.Run, by ...Metric) (Grid, error) {
 	cell.Begin()
 	newest, err := newestOf(run)

@@ -45,8 +45,8 @@ func valueAt(axis touchAxis, share int) float64 {
 func TestFiguresAnswerThePointer(t *testing.T) {
 	curve := Series{Name: "map-elites", X: []float64{1, 10, 100, math.NaN(), 1000}, Y: []float64{-3, 0, 5, 1, 4},
 		Low: []float64{-4, -1, 4, 0, 3}, High: []float64{-2, 1, 6, 2, 5}}
-	p := must.Get(Lines(Axes{XLabel: "steps", YLabel: "fitness", LogX: true}, curve, Series{Name: "aurora", X: []float64{1, 1000},
-		Y: []float64{0, 1}}))
+	p := must.Get(Lines(Axes{XLabel: "steps", YLabel: "fitness", LogX: true}, curve,
+		Series{Name: "aurora", X: []float64{1, 1000}, Y: []float64{0, 1}}))
 	outputs := celltest.Displayed(t, func() error { return p.Show("curves") })
 	if len(outputs) != 2 || outputs[0].Data[protocol.MIMEImagePNG] == nil {
 		t.Fatalf("%d outputs, want a picture and a script", len(outputs))

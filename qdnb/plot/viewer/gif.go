@@ -115,7 +115,8 @@ func Frames(w io.Writer, pictures []image.Image, seconds float64) error {
 	for i := 0; i < len(pictures); i += every {
 		flat := image.NewNRGBA(pictures[i].Bounds())
 		draw.Draw(flat, flat.Bounds(), pictures[i], flat.Bounds().Min, draw.Src)
-		out.Image, out.Delay = append(out.Image, figures.Paletted(flat)), append(out.Delay, int(math.Round(100*seconds*float64(every))))
+		out.Image, out.Delay = append(out.Image, figures.Paletted(flat)),
+			append(out.Delay, int(math.Round(100*seconds*float64(every))))
 	}
 	if len(out.Image) == 0 {
 		return errors.New("viewer: an animation needs at least one picture")
