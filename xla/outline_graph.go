@@ -13,8 +13,9 @@ const outlinedName = "outlined"
 
 // Outline returns body(state). XLA:CPU compiles body to a function of its own, which the host calls, if the loops
 // around it are unfused (see [ForUnfused]). The time to compile a function grows with the square of its operations,
-// so a large program compiles faster in parts, and on several cores. But each call takes time. What body may use is
-// as in [For]. Other backends inline body.
+// so a large program compiles faster in parts, and on several cores. But a call passes all buffers of a part, even
+// those of intermediate results. In a fused loop XLA inlines the parts, which then compile no faster. What body may
+// use is as in [For]. Other backends inline body.
 func Outline[S, T any](state S, body func(S) T) T {
 	start := Flatten(state)
 	if len(start) == 0 || KindOf(start[0].Graph()) != backend.CPU {
