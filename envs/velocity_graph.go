@@ -151,7 +151,8 @@ func (all soles) motion(m StepView) (height, speed *Node) {
 		arm := toWorld(f, s.at)
 		heights = append(heights, Add(f.Position[2], arm[2]))
 		turn := cross(f.AngularVelocity, arm)
-		speeds = append(speeds, Sqrt(AddScalar(Add(Square(Add(f.Velocity[0], turn[0])), Square(Add(f.Velocity[1], turn[1]))), 1e-12)))
+		square := Add(Square(Add(f.Velocity[0], turn[0])), Square(Add(f.Velocity[1], turn[1])))
+		speeds = append(speeds, Sqrt(AddScalar(square, 1e-12)))
 	}
 	return rows(heights...), rows(speeds...)
 }
