@@ -41,4 +41,7 @@ func TestPlansStandForTheirRuns(t *testing.T) {
 	Begin()
 	Uses("x/runs/a-0-00000001", 1)
 	errtest.Equal(t, "the caption", Caption(), "run 00000001")
+	Begin() // another panel of the same output
+	Uses("x/runs/b-0-00000002", 1)
+	errtest.Equal(t, "the caption", Caption(), "runs 00000001, 00000002")
 }

@@ -33,6 +33,7 @@ var read struct {
 	runs  map[string]int
 	plans map[string]string
 	shown bool
+	begun bool // a figure, since the last output
 }
 
 // Uses says that data of a run were read, which the next output therefore shows. Runs of a plan that it shows as a
@@ -61,16 +62,18 @@ func planOf(dir string) string { return Path(filepath.Join(dir, "..", "..")) }
 // forget drops what an output has shown.
 func forget() {
 	if read.runs == nil || read.shown {
-		read.runs, read.plans, read.shown = map[string]int{}, map[string]string{}, false
+		read.runs, read.plans, read.shown, read.begun = map[string]int{}, map[string]string{}, false, false
 	}
 }
 
-// Begin says that a figure of runs is drawn, which does not show what was read before to choose them.
+// Begin says that a figure of runs is drawn, which does not show what was read before to choose them. An output may
+// show several such figures.
 func Begin() {
 	read.Lock()
 	defer read.Unlock()
-	read.shown = true
+	read.shown = read.shown || !read.begun
 	forget()
+	read.begun = true
 }
 
 // Path returns the path of a folder from the current one, which is that of the notebook in a cell.

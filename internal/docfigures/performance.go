@@ -147,18 +147,23 @@ func records(path string) ([]record, error) {
 }
 
 // history draws the cases of docs/performance.csv that were measured more than once, over the commits of
-// their records: the speed-ups, and the seconds of the steps of `make test`, divided by the first record.
+// their records: the speed-ups, and the seconds of the steps of `make test`, divided by the first record. A peer is at
+// its best batch size if that was measured.
 func history(context.Context, string) (figures.Grid, error) {
 	rows, err := records(performanceFile)
 	if err != nil {
 		return figures.Grid{}, err
 	}
-	key := func(r record) string { return strings.Join([]string{r["machine"], r.name(), r["against"]}, "\n") }
+	key := func(r record, against string) string {
+		return strings.Join([]string{r["machine"], r.name(), against}, "\n")
+	}
 	measured := map[string]int{}
 	for _, r := range rows {
-		measured[key(r)]++
+		measured[key(r, r["against"])]++
 	}
-	rows = slices.DeleteFunc(rows, func(r record) bool { return measured[key(r)] < 2 })
+	rows = slices.DeleteFunc(rows, func(r record) bool {
+		return measured[key(r, r["against"])] < 2 || r["against"] == "whole" && measured[key(r, "best slices")] > 1
+	})
 	var ticks plot.ConstantTicks
 	cases := map[string]int{}
 	kinds := [2]struct {
@@ -178,9 +183,9 @@ func history(context.Context, string) (figures.Grid, error) {
 		if err != nil {
 			return figures.Grid{}, err
 		}
-		i, ok := cases[key(r)]
+		i, ok := cases[key(r, r["against"])]
 		if !ok {
-			i, cases[key(r)] = len(kind.lines), len(kind.lines)
+			i, cases[key(r, r["against"])] = len(kind.lines), len(kind.lines)
 			kind.lines = append(kind.lines, figures.Series{Name: name, Dots: true})
 		}
 		line := &kind.lines[i]

@@ -14,6 +14,7 @@ import (
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/stats"
 )
 
@@ -54,38 +55,68 @@ func beyondCurves(d *Data, axis curveAxis) (figures.Grid, error) {
 	if err != nil {
 		return figures.Grid{}, err
 	}
-	axis.coloured = 5
+	axis.coloured = 2
 	return metricCurves(d, methods, envs, axis)
 }
 
-// emphasise leaves the colours of the first methods by mean rank of the final QD score, and draws the others in
-// grey below them. Rows are the methods on an environment.
-func emphasise(rows [][]seeds, first int) {
-	ranks := map[string][]float64{}
-	for _, row := range rows {
-		ranked := slices.Clone(row)
-		slices.SortStableFunc(ranked, func(a, b seeds) int { return cmp.Compare(b.finalQDScore(), a.finalQDScore()) })
-		for rank, s := range ranked {
-			ranks[s.name] = append(ranks[s.name], float64(rank))
+// emphasise leaves the colours of the methods with the first places by the final QD score on an environment, as
+// archived or corrected, and draws the others in grey below them. Rows are the methods on the environments.
+func emphasise(d *Data, envs []string, rows [][]seeds, places int) {
+	var best []string
+	for i, row := range rows {
+		for _, score := range []func(seeds) float64{seeds.finalQDScore,
+			func(s seeds) float64 { return d.correctedQDScore(s.name, envs[i]) }} {
+			scores := map[string]float64{}
+			for _, s := range row {
+				if x := score(s); !math.IsNaN(x) {
+					scores[s.name] = x
+				}
+			}
+			names := slices.SortedFunc(maps.Keys(scores), func(a, b string) int {
+				return cmp.Or(cmp.Compare(scores[b], scores[a]), strings.Compare(a, b))
+			})
+			best = append(best, names[:min(places, len(names))]...)
 		}
 	}
-	names := slices.SortedFunc(maps.Keys(ranks), func(a, b string) int {
-		return cmp.Or(cmp.Compare(stats.Mean(ranks[a]), stats.Mean(ranks[b])), strings.Compare(a, b))
-	})
-	best := names[:min(first, len(names))]
 	styles := figures.MethodStyles(best...)
 	for _, row := range rows {
+		slices.SortStableFunc(row, func(a, b seeds) int { // the last is drawn on top
+			return cmp.Compare(place(best, b.name), place(best, a.name))
+		})
 		for i := range row {
 			style, ok := styles[row[i].name]
-			if !ok {
+			if row[i].named = ok; !ok {
+				row[i].name = "others" // the legend has them last
 				style = figures.Style{Name: "Others", Color: color.NRGBA{R: 0xc4, G: 0xc4, B: 0xc4, A: 0xff}}
 			}
 			row[i].style = &style
 		}
-		slices.SortStableFunc(row, func(a, b seeds) int { // the last is drawn on top
-			return cmp.Compare(place(best, b.name), place(best, a.name))
-		})
 	}
+}
+
+// correctedQDScore is the median over the seeds of a method on an environment that have a corrected repertoire of
+// their end, NaN if none has.
+func (d *Data) correctedQDScore(method, env string) float64 {
+	var scores []float64
+	for _, trained := range d.FinishedRuns(method, env) {
+		if corrected, err := d.corrected(trained); err == nil && corrected != nil { // else Corrected reports it
+			scores = append(scores, corrected.Stats().QDScore)
+		}
+	}
+	return stats.Median(scores)
+}
+
+// corrected returns the corrected repertoire of the end of a run, nil if there is none.
+func (d *Data) corrected(trained results.Trained) (*runs.Snapshot, error) {
+	run, err := d.Run(trained.Run)
+	if err != nil {
+		return nil, err
+	}
+	all, err := run.Corrected()
+	if n := len(all); n > 0 && all[n-1].Generation == trained.Generation { // not of before an extension
+		return &all[n-1], err
+	}
+	return nil, err
 }
 
 // place is the index of a name in a list, which is its length for all others.
@@ -150,17 +181,8 @@ func Corrected(d *Data) (*tables.Table, error) {
 			var values [6][]float64
 			var steps []float64
 			for _, trained := range d.FinishedRuns(method, env) {
-				run, err := d.Run(trained.Run)
-				if err != nil {
-					failed.add(err, method, env)
-					continue
-				}
-				corrected, err := run.Corrected()
-				if failed.add(err, method, env); len(corrected) == 0 {
-					continue
-				}
-				last := corrected[len(corrected)-1]
-				if last.Generation != trained.Generation { // of before an extension
+				last, err := d.corrected(trained)
+				if failed.add(err, method, env); last == nil {
 					continue
 				}
 				episodes = lists.With(episodes, fmt.Sprint(last.Correction))

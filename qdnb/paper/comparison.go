@@ -501,10 +501,10 @@ func ReproductionFigure(folders ...*Data) (figures.Grid, error) {
 		if len(folders) > 1 {
 			suffix = ", " + d.label()
 		}
-		ours = append(ours, "ours"+suffix)
+		ours = append(ours, "Ours"+suffix)
 		if (&comparison{Data: d}).unequal(curveEnvs) {
 			equal[i] = d.EqualShares()
-			ours = append(ours, "ours at equal shares of the steps"+suffix)
+			ours = append(ours, "Ours at equal shares of the steps"+suffix)
 		}
 	}
 	var panels figures.Panels
@@ -531,7 +531,7 @@ func ReproductionFigure(folders ...*Data) (figures.Grid, error) {
 			}
 			some = true
 			panels.Add(figures.MarkedIntervals(figures.Axes{Title: env, XLabel: m.name}, rows,
-				"the paper's median ± standard deviation", ours...))
+				"The paper's median ± standard deviation", ours...))
 		}
 	}
 	if !some {

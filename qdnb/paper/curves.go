@@ -26,8 +26,9 @@ var (
 	curveMetrics = []curveMetric{
 		{"Max fitness", func(p results.Point) float64 { return p.MaxFitness }, false},
 		curveCoverage,
-		{"QD score", func(p results.Point) float64 { return p.QDScore }, false},
+		curveQDScore,
 	}
+	curveQDScore  = curveMetric{"QD score", func(p results.Point) float64 { return p.QDScore }, false}
 	curveCoverage = curveMetric{"Coverage (%)", func(p results.Point) float64 { return p.Coverage },
 		true}
 )
@@ -69,7 +70,8 @@ type curveAxis struct {
 	of    func(results.Point) float64
 	label func(end float64) (label string, unit float64) // for data up to end
 	most  float64                                        // upper limit of the axis
-	// coloured is the number of methods in colour, the others are grey; 0: all.
+	// coloured is the number of best places on an environment whose methods are in colour, with their names at the
+	// ends of their lines. The others are grey; 0: all are in colour.
 	coloured int
 }
 
@@ -116,6 +118,7 @@ func stepsAxis(most float64) curveAxis {
 type seeds struct {
 	name   string
 	style  *figures.Style
+	named  bool // at its end, in the last panel
 	curves [][]results.Point
 	cpu    bool // times are processor time
 }
@@ -142,7 +145,7 @@ func metricCurves(data *Data, methods, envs []string, axis curveAxis) (figures.G
 	g.Note = data.missing(methods, envs)
 	x := axis.over(all)
 	if axis.coloured > 0 {
-		emphasise(rows, axis.coloured)
+		emphasise(data, g.Rows, rows, axis.coloured)
 	}
 	for _, metric := range curveMetrics {
 		g.Columns = append(g.Columns, metric.title)
@@ -299,7 +302,7 @@ func (x span) panel(lines []seeds, metric curveMetric, label string) (*figures.P
 		if err != nil {
 			return nil, fmt.Errorf("curves of %s: %w", line.name, err)
 		}
-		series.Style = line.style
+		series.Style, series.Ends = line.style, line.named && metric.title == curveQDScore.title
 		medians = append(medians, series)
 		for _, y := range series.High {
 			if y > largest { // false for NaN
@@ -307,8 +310,11 @@ func (x span) panel(lines []seeds, metric curveMetric, label string) (*figures.P
 			}
 		}
 	}
-	if metric.fromZero && largest > 0 {
+	switch {
+	case metric.fromZero && largest > 0:
 		a.YLimits = [2]float64{0, 1.05 * largest}
+	case !metric.fromZero && !x.log:
+		a.YLimits = figures.Rising(medians)
 	}
 	return figures.Lines(a, medians...)
 }

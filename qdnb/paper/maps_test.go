@@ -209,14 +209,14 @@ func TestSkillTrajectories(t *testing.T) {
 	f.add("training", "smerl-diayn", "ant-trap", 0, 1, trapLower, trapUpper) // without skills
 	figure, err := SkillTrajectories(f.data, "ant-omni", "dads-reward")
 	text := says(t, figure, err)
-	contains(t, text, "DADS+REWARD on ant-omni", "skill 0", "skill 1", "start", "end", "2", "−2", "x (m)")
+	contains(t, text, "DADS+REWARD on ant-omni", "Skill 0", "Skill 1", "Start", "End", "2", "−2", "x (m)")
 	containsNot(t, text, "30", "20")
 
 	figure, err = SkillTrajectories(f.data, "ant-trap", "diayn-reward", "smerl-diayn", "sac", "dads-reward")
 	text = says(t, figure, err)
 	contains(t, text, "DIAYN+REWARD on ant-trap", "DADS+REWARD on ant-trap", "30")
 	containsNot(t, text, "SMERL(DIAYN) on ant-trap")
-	if n := strings.Count(text, ">skill 1<"); n != 1 {
+	if n := strings.Count(text, ">Skill 1<"); n != 1 {
 		t.Errorf("%d legends", n)
 	}
 	errtest.Want(t, errtest.Of(SkillTrajectories(f.data, "ant-trap", "smerl-diayn")), "skills.npz")
@@ -277,7 +277,7 @@ func TestPrior(t *testing.T) {
 	figure, err := Prior(f.data)
 	text := says(t, figure, err)
 	contains(t, text, "DADS+REWARD, prior", "DIAYN+REWARD, no prior", "Repertoire", "Skills",
-		"skill 0", "7900", "8000", "20")
+		"Skill 0", "7900", "8000", "20")
 	containsNot(t, text, "DADS+REWARD, no prior", "DIAYN+REWARD, prior", "9000", "7000")
 	errtest.Want(t, errtest.Of(Prior(newMapFolder(t).data)), `experiments.Prepare("prior")`)
 }

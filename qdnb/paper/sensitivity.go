@@ -45,7 +45,7 @@ func SensitivityInFull(data *Data) (figures.Grid, error) {
 	for _, group := range groups {
 		axes := figures.Axes{Title: group.Label, YLabel: "Normalised QD score", YLimits: fromZero(groups)}
 		group.Label = ""
-		panels.Add(figures.Boxes(axes, figures.BoxOptions{Outer: true, Points: "setting"}, group))
+		panels.Add(figures.Boxes(axes, figures.BoxOptions{Outer: true, Points: "One setting"}, group))
 	}
 	g, err := panels.InRows(len(groups))
 	g.Note = lackingGrids(data)

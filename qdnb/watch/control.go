@@ -60,7 +60,7 @@ func (o *overSkills) episode(record []float32, hurdles int) Episode {
 }
 
 func (c *Choices) summary(fitness float32) string {
-	return fmt.Sprintf("return %s, %d of %d hurdles passed", shortNumber(float64(fitness)), c.Hurdles,
+	return fmt.Sprintf("Return %s, %d of %d hurdles passed", shortNumber(float64(fitness)), c.Hurdles,
 		catalog.HurdleNumber)
 }
 

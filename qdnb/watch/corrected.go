@@ -67,6 +67,6 @@ func (c *Corrected) Figure() (figures.Grid, error) {
 		panels.Add(figures.MapOf(c.run, r, func(cells *figures.Cells) { cells.Bar = bar }))
 	}
 	g, err := panels.InRows(2)
-	g.Columns = []string{"as archived", c.Correction.String()}
+	g.Columns = []string{"As archived", "Corrected: " + c.Correction.String()}
 	return g, err
 }

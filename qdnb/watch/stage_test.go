@@ -155,7 +155,7 @@ func TestBestEpisodeOverHurdles(t *testing.T) {
 	recording := Recording{Results: []Result{result}}
 	file := filepath.Join(t.TempDir(), "figure.svg")
 	must.Do(must.Get(must.Get(recording.Trajectories()).Figure()).Save(file))
-	if text := string(must.Get(os.ReadFile(file))); !strings.Contains(text, "return 5, 2 of 10 hurdles passed") {
+	if text := string(must.Get(os.ReadFile(file))); !strings.Contains(text, "Return 5, 2 of 10 hurdles passed") {
 		t.Error("another episode is drawn")
 	}
 }

@@ -29,6 +29,7 @@ func (r *Recording) Trajectories() (figures.Grid, error) {
 	if err != nil {
 		return figures.Grid{}, err
 	}
+	arena.Title = "Recorded episodes, mean fitness"
 	for _, result := range r.Results {
 		label := fmt.Sprintf("%s: %s", result.Policy, shortNumber(result.Mean()))
 		for _, episode := range result.Recorded {

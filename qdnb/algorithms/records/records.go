@@ -97,7 +97,7 @@ var all = []Record{
 		Group: Reinforcement, Steps: 10_000_000, Color: 0x000000,
 		Dashes: dashDot, Columns: smerlDIAYN},
 	{Name: "smerl-dads", Title: "SMERL(DADS)", Page: "mutual-information.md#smerl",
-		Group: Reinforcement, Steps: 8_500_000, Color: 0x882255,
+		Group: Reinforcement, Steps: 8_500_000, Color: 0xdc050c,
 		Dashes: longDash, Columns: smerlDADS},
 
 	{Name: "diayn", Title: "DIAYN", Page: "mutual-information.md#diayn",
@@ -117,7 +117,7 @@ var all = []Record{
 		Group: Later, Like: "pga-map-elites", Color: 0x9b4dff,
 		Columns: critics, Smoke: smokePGA},
 	{Name: "metra", Title: "METRA", Page: "metra.md#metra",
-		Group: Later, Like: "diayn", Color: 0xdc050c, Dashes: longDash,
+		Group: Later, Like: "diayn", Color: 0x882255, Dashes: longDash,
 		Smoke: smokeMetra, Columns: skills("encoder_loss")},
 	{Name: "cma-mae", Title: "CMA-MAE", Page: "cma-mae.md#cma-mae",
 		Group: Later, Like: "map-elites", Color: 0x00b3c8, Dashes: longDash,

@@ -94,11 +94,11 @@ func Boxes(a Axes, o BoxOptions, groups ...BoxGroup) (*Panel, error) {
 	if !drawn {
 		p.empty()
 	}
-	p.Legend = append(p.Legend, Entry{Text: "quartiles", Mark: filled(lighter(boxGrey, 0.6))})
+	p.Legend = append(p.Legend, Entry{Text: "Quartiles", Mark: filled(lighter(boxGrey, 0.6))})
 	if o.Outer {
-		p.Legend = append(p.Legend, Entry{Text: "0.125 to 0.875", Mark: filled(lighter(boxGrey, 0.25))})
+		p.Legend = append(p.Legend, Entry{Text: "Quantiles 0.125 to 0.875", Mark: filled(lighter(boxGrey, 0.25))})
 	}
-	p.Legend = append(p.Legend, Entry{Text: "median", Mark: glyph(func(c draw.Canvas) {
+	p.Legend = append(p.Legend, Entry{Text: "Median", Mark: glyph(func(c draw.Canvas) {
 		c.StrokeLine2(medianStyle, c.Min.X, c.Center().Y, c.Max.X, c.Center().Y)
 	})})
 	if o.Points != "" {

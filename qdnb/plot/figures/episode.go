@@ -40,7 +40,7 @@ func MetaEpisode(e HurdleEpisode) (Grid, error) {
 	if err != nil {
 		return Grid{}, err
 	}
-	strip, err := plane(Axes{XLabel: "step"}, [2]float64{}, [2]float64{float64(len(e.X)), 1}, false)
+	strip, err := plane(Axes{XLabel: "control step"}, [2]float64{}, [2]float64{float64(len(e.X)), 1}, false)
 	if err != nil {
 		return Grid{}, err
 	}
@@ -91,7 +91,7 @@ func (e *HurdleEpisode) colors() (map[int]color.NRGBA, []Entry) {
 		label := fmt.Sprintf("%s %d", e.Skill, skill)
 		style := Style{Name: label, Color: skillColor(i)}
 		colors[skill] = style.Color
-		entries = append(entries, Entry{Text: label, Mark: &Series{Style: &style}})
+		entries = append(entries, Entry{Text: capital(label), Mark: &Series{Style: &style}})
 	}
 	if len(entries) > mostLabels {
 		entries = nil
@@ -124,7 +124,7 @@ func (e *HurdleEpisode) plotSide(c draw.Canvas, p *plot.Plot, colors map[int]col
 // plotStrip draws a block for each decision, with the index of its skill if there is room.
 func (e *HurdleEpisode) plotStrip(c draw.Canvas, p *plot.Plot, colors map[int]color.NRGBA) {
 	toX, toY := p.Transforms(&c)
-	style := textStyle(6)
+	style := textStyle(smallSize)
 	style.YAlign = draw.YCenter
 	for k, skill := range e.Skills {
 		from, to := float64(k*e.Decision), float64(min(len(e.X), (k+1)*e.Decision))

@@ -245,11 +245,11 @@ func (f *Figure) captioned(text string) *Figure {
 	if f == nil || text == "" {
 		return f
 	}
-	const room = vg.Length(9)
+	const room = vg.Length(10)
 	with := *f
 	with.height += room
 	with.draw = func(c draw.Canvas) error {
-		style := textStyle(6)
+		style := textStyle(smallSize)
 		style.Color, style.XAlign = axisColor, draw.XRight
 		c.FillText(style, vg.Point{X: c.Max.X - outerPad, Y: c.Min.Y + outerPad/2}, text)
 		c.Min.Y += room

@@ -23,33 +23,15 @@ type Interval struct {
 	Style     *Style    // instead of the style that [MethodStyles] gives Name
 
 	palette *palette
-	named   bool // the name stands above the bar
-}
-
-// Intervals returns a panel of intervals from top to bottom, with their names inside.
-func Intervals(a Axes, rows ...Interval) (*Panel, error) {
-	p, err := intervals(a, rows, true)
-	if err != nil {
-		return nil, err
-	}
-	p.Aspect = 4 / (0.2 + 0.3*float64(max(len(rows), 3)))
-	return p, nil
 }
 
 // MarkedIntervals returns a panel like [Intervals], with a legend that names the values and the marks
-// of the rows. Rows are half as high: their names are to the left.
+// of the rows.
 func MarkedIntervals(a Axes, rows []Interval, value string, marks ...string) (*Panel, error) {
-	p, err := intervals(a, rows, false)
+	p, err := Intervals(a, rows...)
 	if err != nil {
 		return nil, err
 	}
-	p.Aspect = 4 / (0.2 + 0.15*float64(max(len(rows), 3)))
-	var ticks plot.ConstantTicks
-	for _, r := range rows {
-		r.palette = p.palette
-		ticks = append(ticks, plot.Tick{Value: -float64(len(ticks)), Label: r.style().Name})
-	}
-	p.Y.Tick.Marker = ticks
 	p.Legend = append(p.Legend, Entry{Text: value, Mark: &Interval{}})
 	for i, name := range marks {
 		p.Legend = append(p.Legend, Entry{Text: name,
@@ -58,8 +40,9 @@ func MarkedIntervals(a Axes, rows []Interval, value string, marks ...string) (*P
 	return p, nil
 }
 
-// intervals returns a panel whose row i is centred at a height of -i. The y axis is not drawn.
-func intervals(a Axes, rows []Interval, named bool) (*Panel, error) {
+// Intervals returns a panel of intervals from top to bottom, with their names to the left. Row i is centred at a
+// height of -i.
+func Intervals(a Axes, rows ...Interval) (*Panel, error) {
 	var names []string
 	var values [2][][]float64
 	for _, r := range rows {
@@ -74,15 +57,18 @@ func intervals(a Axes, rows []Interval, named bool) (*Panel, error) {
 		return nil, err
 	}
 	p.palette = newPalette(false, names)
-	p.Y.Tick.Marker = plot.ConstantTicks(nil)
+	p.Aspect = 4 / (0.2 + 0.15*float64(max(len(rows), 3)))
 	p.Y.Width, p.Y.Tick.Length = 0, 0
 	grid := plotter.NewGrid()
 	grid.Vertical, grid.Horizontal.Width = gridStyle, 0
 	p.put(grid)
+	ticks := plot.ConstantTicks{}
 	for i, r := range rows {
-		r.At, r.palette, r.named = -float64(i), p.palette, named
+		r.At, r.palette = -float64(i), p.palette
 		p.put(&r)
+		ticks = append(ticks, plot.Tick{Value: r.At, Label: r.style().Name})
 	}
+	p.Y.Tick.Marker = ticks
 	return p, nil
 }
 
@@ -113,12 +99,6 @@ func (r *Interval) Thumbnail(c *draw.Canvas) {
 func (r *Interval) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	y, style := toY(r.At), r.style()
-	if r.named {
-		text := textStyle(tickSize)
-		text.XAlign, text.YAlign = draw.XLeft, draw.YBottom
-		c.FillText(text, vg.Point{X: c.Min.X + 3, Y: y + 0.5}, style.Name)
-		y -= 5.5
-	}
 	inside := func(x float64) bool { return finite(x) && x >= p.X.Min && x <= p.X.Max }
 	if low, high := max(r.Low, p.X.Min), min(r.High, p.X.Max); low <= high { // not of NaN
 		drawBar(c, style.Color, toX(low), toX(high), y)

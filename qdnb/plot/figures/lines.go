@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -25,6 +26,7 @@ type Series struct {
 	Low, High []float64 // optional [n]: a band around the line, see [Quartiles]
 	Style     *Style    // instead of the style that [MethodStyles] gives Name
 	Dots      bool      // mark the points, between which nothing was measured
+	Ends      bool      // write the name to the right of the axes, at the height of the last point
 
 	palette *palette
 	shifted bool // its dashes begin with half a period
@@ -77,16 +79,52 @@ func Lines(a Axes, series ...Series) (*Panel, error) {
 		p.put(part(s.plotBand)) // all bands lie below all lines
 		drawn = drawn || len(s.runs(p.Plot)) > 0
 	}
+	var ends lineEnds
 	for _, s := range own {
 		p.put(part(s.plotLine))
+		if s.Ends && len(s.runs(p.Plot)) > 0 {
+			ends = append(ends, s)
+		}
 		if s.Name != "" {
 			p.Legend = append(p.Legend, Entry{Text: s.style().Name, Mark: s, rank: methodRank(s.Name)})
 		}
 	}
+	p.put(ends)
 	if !drawn {
 		p.empty()
 	}
 	return p, nil
+}
+
+// lineEnds are lines whose names are to the right of the axes.
+type lineEnds []*Series
+
+// Plot implements plot.Plotter: names as high as their lines end, and below the next one.
+func (e lineEnds) Plot(c draw.Canvas, p *plot.Plot) {
+	_, toY := p.Transforms(&c)
+	height := func(s *Series) vg.Length {
+		runs := s.runs(p)
+		return toY(s.Y[runs[len(runs)-1][1]-1])
+	}
+	rising := slices.SortedStableFunc(slices.Values(e), func(a, b *Series) int { return cmp.Compare(height(a), height(b)) })
+	style := textStyle(tickSize)
+	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
+	next := c.Max.Y
+	for i, s := range slices.Backward(rising) {
+		style.Color = s.style().Color
+		y := max(min(height(s), next), c.Min.Y+vg.Length(i)*tickSize)
+		c.FillText(style, vg.Point{X: c.Max.X + 4, Y: y + style.FontExtents().Descent}, s.style().Name)
+		next = y - tickSize
+	}
+}
+
+// GlyphBoxes implements plot.GlyphBoxer.
+func (e lineEnds) GlyphBoxes(*plot.Plot) (boxes []plot.GlyphBox) {
+	for _, s := range e {
+		width := textStyle(tickSize).Width(s.style().Name)
+		boxes = append(boxes, plot.GlyphBox{X: 1, Y: 0.5, Rectangle: vg.Rectangle{Max: vg.Point{X: 4 + width}}})
+	}
+	return boxes
 }
 
 // part is a plotter of a part of a mark.
@@ -278,6 +316,32 @@ func axisRange(limits [2]float64, log bool, margin float64, values [][]float64) 
 		low = max(low, math.SmallestNonzeroFloat64)
 	}
 	return max(low, -math.MaxFloat64), min(high, math.MaxFloat64)
+}
+
+// Rising returns limits of the y axis for curves that rise, such as those of the best fitness so far. The first
+// twentieth of a curve does not count if it would take more than half of the axis; a line that leaves the axis there
+// is marked. Both limits are 0, which is the range of the data, if all curves count as they are.
+func Rising(curves []Series) [2]float64 {
+	var all, later [][]float64
+	for _, s := range curves {
+		first, last := rangeOf([][]float64{s.X}, finite)
+		for i, x := range s.X {
+			at := []float64{s.Y[i]}
+			if s.Low != nil {
+				at = append(at, s.Low[i], s.High[i])
+			}
+			all = append(all, at)
+			if x >= first+(last-first)/20 {
+				later = append(later, at)
+			}
+		}
+	}
+	low, high := rangeOf(all, finite)
+	if from, _ := rangeOf(later, finite); high-from < (high-low)/2 {
+		low, high = axisRange([2]float64{}, false, 0.05, [][]float64{{from, high}})
+		return [2]float64{low, high}
+	}
+	return [2]float64{}
 }
 
 // rangeOf returns the range of the values that count; low > high if there are none.

@@ -181,7 +181,7 @@ func Snapshots(run *runs.Run, n int) (Grid, error) {
 	bar := new(ColorBar)
 	for _, i := range byRatio(generations, n) {
 		panels.Add(MapOf(run, &snapshots[i].Repertoire, func(c *Cells) {
-			c.Title = "generation " + grouped(snapshots[i].Generation)
+			c.Title = "Generation " + grouped(snapshots[i].Generation)
 			c.Descriptors, c.Bar = nil, bar // dots are too small to see
 		}))
 	}
@@ -256,8 +256,9 @@ func Columns(trained []*runs.Run, axis Axis, columns ...string) (Grid, error) {
 	return InRows((len(panels)+max(rows, 1)-1)/max(rows, 1), panels...), err
 }
 
-// columnPanels returns a panel for each column. If log is set, those that a linear axis would flatten are logarithmic.
-func columnPanels(trained []*runs.Run, axis Axis, log bool, columns ...string) (panels []*Panel, err error) {
+// columnPanels returns a panel for each column. If fit is set, those that a linear axis would flatten are logarithmic,
+// and the first values of a fitness do not flatten the others.
+func columnPanels(trained []*runs.Run, axis Axis, fit bool, columns ...string) (panels []*Panel, err error) {
 	if err := runs.Given(trained...); err != nil {
 		return nil, fmt.Errorf("figures: %w", err)
 	}
@@ -267,7 +268,11 @@ func columnPanels(trained []*runs.Run, axis Axis, log bool, columns ...string) (
 		if err != nil {
 			return nil, err
 		}
-		row.Add(Lines(Axes{XLabel: axis.Label, YLabel: columnLabel(column), LogY: log && flattened(lines)}, lines...))
+		axes := Axes{XLabel: axis.Label, YLabel: columnLabel(column), LogY: fit && flattened(lines)}
+		if fit && column == metrics[0] && !axes.LogY {
+			axes.YLimits = Rising(lines)
+		}
+		row.Add(Lines(axes, lines...))
 	}
 	return row.Row()
 }

@@ -40,8 +40,8 @@ func TestSnapshots(t *testing.T) {
 		must.Do(w.SaveSnapshot(runs.Snapshot{Progress: runs.Progress{Generation: g}, Repertoire: repertoire}))
 	}
 	text := svgOf(Snapshots(w.Run, 5))
-	for title, want := range map[string]int{"generation 6": 1, "generation 23": 1, "generation 28": 0,
-		"generation 100": 1, "Final y": 1} {
+	for title, want := range map[string]int{"Generation 6": 1, "Generation 23": 1, "Generation 28": 0,
+		"Generation 100": 1, "Final y": 1} {
 		if n := strings.Count(text, ">"+title+"<"); n != want {
 			t.Errorf("%d times %q, want %d", n, title, want)
 		}
@@ -358,7 +358,7 @@ func TestAddSkills(t *testing.T) {
 		}
 	}
 	svg := svgOf(SkillTrajectories(run))
-	for _, want := range []string{"DIAYN+REWARD on ant-omni, 4 episodes", "skill 0: 2.0", "skill 1: 3.0", "x (m)"} {
+	for _, want := range []string{"DIAYN+REWARD on ant-omni, mean fitness of 4 episodes", "Skill 0: 2.0", "Skill 1: 3.0", "x (m)"} {
 		errtest.Contains(t, svg, ">"+want+"<")
 	}
 	errtest.Want(t, errtest.Of(SkillTrajectories(skilled(t, "walker-uni"))), "has no positions")

@@ -219,8 +219,8 @@ func ParetoFronts(run *runs.Run) (*Panel, error) {
 	if err != nil {
 		return nil, err
 	}
-	cells := Series{Name: "a cell", Style: &Style{Name: "front of a cell", Color: rgb(0xb0b0b0)}}
-	global := Series{Name: "all", Style: &Style{Name: "front of all solutions",
+	cells := Series{Name: "a cell", Style: &Style{Name: "Front of a cell", Color: rgb(0xb0b0b0)}}
+	global := Series{Name: "all", Style: &Style{Name: "Front of all solutions",
 		Color: color.NRGBA{A: 0xff}}}
 	var all [][]float64
 	for _, front := range newest.Fronts() {

@@ -148,7 +148,7 @@ func sampleIntervals() []Interval {
 
 // sampleEpisode is that of a robot that hops under a controller of some skills.
 func sampleEpisode(skills int) HurdleEpisode {
-	e := HurdleEpisode{Title: "return 512, 6 of 10 hurdles passed", Skill: "cell", Decision: 10}
+	e := HurdleEpisode{Title: "Return 512, 6 of 10 hurdles passed", Skill: "cell", Decision: 10}
 	for i := range 245 {
 		e.X, e.Z = append(e.X, 0.08*float64(i)), append(e.Z, 0.65+0.3*math.Abs(math.Sin(float64(i)/12)))
 	}
@@ -207,7 +207,7 @@ func sampleFigures() map[string]*Figure {
 	unequal.Lower, unequal.Bar = slices.Clone(points.Lower), nil
 	unequal.Lower[0] = -3
 	below := must.Get(Boxes(Axes{Title: "Boxes", YLabel: "Score", YLimits: [2]float64{0, 1.05}},
-		BoxOptions{Outer: true, Points: "setting"}, sampleGroups()...))
+		BoxOptions{Outer: true, Points: "One setting"}, sampleGroups()...))
 	below.Columns = 2
 	return map[string]*Figure{
 		"map":          figureOf(Map(sampleCells())),

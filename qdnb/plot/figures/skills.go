@@ -37,7 +37,7 @@ func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Panel, error) {
 	for i, k := range skills.Which {
 		arena.Paths[before+i].Label = labels[k]
 	}
-	arena.Title = fmt.Sprintf("%s on %s, %d episodes", MethodName(run.Config.Algorithm),
+	arena.Title = fmt.Sprintf("%s on %s, mean fitness of %d episodes", MethodName(run.Config.Algorithm),
 		run.Config.Env, len(skills.Which))
 	return Trajectories(arena)
 }

@@ -20,6 +20,7 @@ import (
 // The shared style: Liberation Sans (the metrics of Arial, so that an SVG looks the same without
 // it), text of 8 to 10 points at print size, thin grey axes and a light grid.
 const (
+	smallSize = 7 // of captions
 	tickSize  = 8
 	labelSize = 9
 	titleSize = 10
@@ -109,7 +110,7 @@ func rgb(hex uint32) color.NRGBA {
 
 // extraColors are for names that are not in the paper, such as a user's variants.
 var extraColors = []color.NRGBA{
-	rgb(0x225522), rgb(0xdc050c), rgb(0x7b4f1d), rgb(0x8a8a8a), rgb(0xff7fd0), rgb(0x00c8c8),
+	rgb(0x225522), rgb(0x882255), rgb(0x7b4f1d), rgb(0x8a8a8a), rgb(0xff7fd0), rgb(0x00c8c8),
 	rgb(0xb8d800), rgb(0x9b4dff),
 }
 

@@ -84,17 +84,17 @@ func Trajectories(a Arena) (*Panel, error) {
 		path.palette, path.thin = p.palette, len(paths) > 20
 		p.put(part(path.plotLine))
 		if path.Label != "" {
-			p.Legend = append(p.Legend, Entry{Text: path.Label, Mark: path, rank: labelRank})
+			p.Legend = append(p.Legend, Entry{Text: capital(path.Label), Mark: path, rank: labelRank})
 		}
 	}
 	for i := range paths {
 		p.put(part(paths[i].plotEnds))
 	}
 	p.Legend = append(p.Legend,
-		Entry{Text: "start", Mark: glyph(func(c draw.Canvas) { mark(c, c.Center(), markRadius, paper, axisColor) })},
-		Entry{Text: "end", Mark: glyph(func(c draw.Canvas) { mark(c, c.Center(), markRadius, axisColor, paper) })})
+		Entry{Text: "Start", Mark: glyph(func(c draw.Canvas) { mark(c, c.Center(), markRadius, paper, axisColor) })},
+		Entry{Text: "End", Mark: glyph(func(c draw.Canvas) { mark(c, c.Center(), markRadius, axisColor, paper) })})
 	if a.Goal != nil {
-		p.Legend = append(p.Legend, Entry{Text: "goal", Mark: glyph(func(c draw.Canvas) {
+		p.Legend = append(p.Legend, Entry{Text: "Goal", Mark: glyph(func(c draw.Canvas) {
 			half := vg.Point{X: (c.Max.Y - c.Min.Y) / 2, Y: (c.Max.Y - c.Min.Y) / 2}
 			rectangle(c, vg.Rectangle{Min: c.Center().Sub(half), Max: c.Center().Add(half)}, goalFill, goalEdge)
 		})})
