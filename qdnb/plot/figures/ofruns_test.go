@@ -358,7 +358,8 @@ func TestAddSkills(t *testing.T) {
 		}
 	}
 	svg := svgOf(SkillTrajectories(run))
-	for _, want := range []string{"DIAYN+REWARD on ant-omni, mean fitness of 4 episodes", "Skill 0: 2.0", "Skill 1: 3.0", "x (m)"} {
+	for _, want := range []string{"DIAYN+REWARD on ant-omni, mean fitness of 4 episodes", "Skill 0: 2.0", "Skill 1: 3.0",
+		"x (m)"} {
 		errtest.Contains(t, svg, ">"+want+"<")
 	}
 	errtest.Want(t, errtest.Of(SkillTrajectories(skilled(t, "walker-uni"))), "has no positions")

@@ -6,7 +6,6 @@ import (
 	"image/color"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -558,53 +557,6 @@ func TestLabelsBeginWithCapitals(t *testing.T) {
 		p := must.Get(Lines(Axes{XLabel: label}))
 		if p.X.Label.Text != want {
 			t.Errorf("%q, want %q", p.X.Label.Text, want)
-		}
-	}
-}
-
-// The first values of a fitness that rises fast do not flatten the rest of the curves.
-func TestFirstValuesDoNotFlattenCurves(t *testing.T) {
-	curve := func(first float64) Series {
-		s := Series{X: []float64{0}, Y: []float64{first}}
-		for i := 1; i <= 100; i++ {
-			s.X, s.Y = append(s.X, float64(i)), append(s.Y, -100+float64(i)/10)
-		}
-		return s
-	}
-	for first, want := range map[float64][2]float64{-500: {-99.975, -89.525}, -105: {}} {
-		got := Rising([]Series{curve(first), curve(-101)})
-		if math.Abs(got[0]-want[0]) > 1e-9 || math.Abs(got[1]-want[1]) > 1e-9 {
-			t.Errorf("curves that begin at %g have the axis %v, want %v", first, got, want)
-		}
-	}
-}
-
-// Names at the ends of lines are beside the axes and do not overlap.
-func TestNamesAtTheEndsOfLines(t *testing.T) {
-	var lines []Series
-	for _, name := range []string{"map-elites", "dns", "aurora", "dms"} {
-		lines = append(lines, Series{Name: name, X: []float64{0, 1}, Y: []float64{0, 1 + 0.01*float64(len(name))}, Ends: true})
-	}
-	p := must.Get(newSlot(must.Get(Lines(Axes{}, lines...))))
-	var canvas recorder.Canvas
-	data := p.plot.DataCanvas(draw.NewCanvas(&canvas, 300, 200))
-	p.plot.Draw(draw.NewCanvas(&canvas, 300, 200))
-	var at []float64
-	for _, action := range canvas.Actions {
-		if text, ok := action.(*recorder.FillString); ok && text.Point.X > data.Max.X {
-			if end := text.Point.X + textStyle(tickSize).Width(text.String); end > 300 {
-				t.Errorf("%s ends at %g", text.String, end)
-			}
-			at = append(at, float64(text.Point.Y))
-		}
-	}
-	slices.Sort(at)
-	if len(at) != len(lines) {
-		t.Fatalf("names at %v, want %d", at, len(lines))
-	}
-	for i := range at[1:] {
-		if at[i+1]-at[i] < tickSize-1e-9 {
-			t.Errorf("names at %v overlap", at)
 		}
 	}
 }
