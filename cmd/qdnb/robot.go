@@ -111,6 +111,10 @@ type stage struct {
 	Worst  float64    `json:"worst"`
 	Limits [2]float64 `json:"allowed"` // of both
 	OK     bool       `json:"ok"`
+	// Chaotic is the number of rollouts that are compared only until rounding changes them in MuJoCo, Share the part of
+	// the time of all rollouts that is compared.
+	Chaotic int     `json:"chaotic,omitempty"`
+	Share   float64 `json:"compared_share,omitempty"`
 }
 
 // verify compares a robot with MuJoCo.
@@ -193,8 +197,8 @@ func (c *robotCmd) compare(ctx context.Context, v *verification) error {
 	v.Agrees = true
 	for _, a := range found {
 		v.Agrees = v.Agrees && a.OK()
-		v.Stages = append(v.Stages, stage{a.Stage, len(a.Errors), a.Errors[len(a.Errors)/2], a.Errors[len(a.Errors)-1],
-			[2]float64{a.Median, a.Worst}, a.OK()})
+		v.Stages = append(v.Stages, stage{a.Stage, len(a.Errors), a.Middle(), a.Largest(), [2]float64{a.Median, a.Worst},
+			a.OK(), a.Chaotic, a.Share})
 	}
 	return nil
 }
@@ -243,6 +247,12 @@ func (v verification) print() {
 	}
 	_ = table.Flush()
 	fmt.Fprintln(stdout)
+	for _, s := range v.Stages {
+		if s.Chaotic > 0 {
+			fmt.Fprintf(stdout, "chaos          %d %s are compared only until rounding to float32 changes them in MuJoCo, "+
+				"too: %.0f %% of the time of all\n", s.Chaotic, s.Name, 100*s.Share)
+		}
+	}
 	for _, note := range v.Notes {
 		fmt.Fprintf(stdout, "note           %s\n", note)
 	}

@@ -23,25 +23,47 @@ type Agreement struct {
 	Stage         string
 	Errors        []float64 // sorted
 	Median, Worst float64   // that are allowed
+	// Chaotic is the number of rollouts that are compared only until rounding of their states changes them in MuJoCo,
+	// and Share the part of the time of all rollouts that is compared. Those that change at once have no error.
+	Chaotic int
+	Share   float64
 }
 
 // OK reports whether the median and the worst error are as small as they must be.
 func (a Agreement) OK() bool {
-	return a.middle() <= a.Median && a.Errors[len(a.Errors)-1] <= a.Worst
+	return a.Middle() <= a.Median && a.Largest() <= a.Worst
 }
 
-func (a Agreement) middle() float64 { return a.Errors[len(a.Errors)/2] }
+// Middle is the median of the errors, or 0 if there are none.
+func (a Agreement) Middle() float64 {
+	if len(a.Errors) == 0 {
+		return 0
+	}
+	return a.Errors[len(a.Errors)/2]
+}
+
+// Largest is the worst error, or 0 if there are none.
+func (a Agreement) Largest() float64 {
+	if len(a.Errors) == 0 {
+		return 0
+	}
+	return a.Errors[len(a.Errors)-1]
+}
 
 // String is such as "accelerations: 2e-07, at worst 3e-06 in 50".
 func (a Agreement) String() string {
-	return fmt.Sprintf("%s: %.1e, at worst %.1e in %d", a.Stage, a.middle(), a.Errors[len(a.Errors)-1], len(a.Errors))
+	text := fmt.Sprintf("%s: %.1e, at worst %.1e in %d", a.Stage, a.Middle(), a.Largest(), len(a.Errors))
+	if a.Chaotic > 0 {
+		text += fmt.Sprintf(", %d chaotic: %.0f %% of their time", a.Chaotic, 100*a.Share)
+	}
+	return text
 }
 
 // Agree compares the engine with MuJoCo. The reference holds what MuJoCo computed for the system's model and
 // pairs (package compiler, Reference): in random states without contacts, in states on the way of rollouts, and
 // in rollouts of a second. Forces must agree to 1e-6 in the median and 1e-5 at worst, what follows from
 // accelerations to 1e-5 and 1e-4, or twenty times what rounding the state changes in MuJoCo; rollouts to 1e-3, as
-// long as a twin that starts within rounding is within 1e-5 in MuJoCo. compiles, if not nil, is called with the name of
+// long as rounding of their states changes them by at most 1e-5 in MuJoCo. compiles, if not nil, is called with the name of
 // each program, poses, forces, step or acceleration, before XLA compiles it, which takes most of the time.
 func (s *System) Agree(ctx context.Context, p *xla.Platform, reference map[string]npz.Array,
 	compiles func(program string)) (all []Agreement, err error) {
@@ -182,15 +204,19 @@ func distance(a, b []float64) float64 {
 	return norm(d)
 }
 
+// relative is the distance of two vectors relative to a scale; the largest number if it is not finite.
+func relative(a, b []float64, scale float64) float64 {
+	if e := distance(a, b) / (scale + 1e-9); e < math.MaxFloat64 {
+		return e
+	}
+	return math.MaxFloat64
+}
+
 // compare adds the agreement of a stage, relative to a scale of each state.
 func (c *comparison) compare(stage string, got, want [][]float64, scale func(i int) float64, median, worst float64) {
 	a := Agreement{Stage: stage + c.title, Median: median, Worst: worst}
 	for i := range want {
-		e := distance(got[i], want[i]) / (scale(i) + 1e-9)
-		if math.IsNaN(e) {
-			e = math.Inf(1)
-		}
-		a.Errors = append(a.Errors, e)
+		a.Errors = append(a.Errors, relative(got[i], want[i], scale(i)))
 	}
 	slices.Sort(a.Errors)
 	c.found = append(c.found, a)
@@ -343,7 +369,9 @@ func (c *comparison) steps(kind string) {
 func (c *comparison) rollouts() {
 	type rollout struct {
 		q, v, u, twin [][]float64
-		steps         int // control steps until rounding matters
+		stable        int // control steps in MuJoCo
+		steps         int // of these, those that rounding does not change
+		err           float64
 	}
 	var all []rollout
 	for {
@@ -357,7 +385,8 @@ func (c *comparison) rollouts() {
 		if err != nil {
 			panic(err)
 		}
-		for r.steps < min(stable[0], len(r.q)-1) && distance(r.twin[r.steps+1], r.q[r.steps+1]) <= 1e-5*norm(r.q[r.steps+1]) {
+		r.stable = min(stable[0], len(r.q)-1)
+		for r.steps < r.stable && relative(r.twin[r.steps+1], r.q[r.steps+1], norm(r.q[r.steps+1])) <= 1e-5 {
 			r.steps++
 		}
 		all = append(all, r)
@@ -373,7 +402,6 @@ func (c *comparison) rollouts() {
 	}
 	q, v := column(func(r rollout) []float64 { return r.q[0] }), column(func(r rollout) []float64 { return r.v[0] })
 	a := column(func(r rollout) []float64 { return make([]float64, len(r.v[0])) })
-	a0 := Agreement{Stage: "rollouts of a second", Median: 1e-3, Worst: 1e-3, Errors: make([]float64, len(all))}
 	for at := range slices.MaxFunc(all, func(a, b rollout) int { return a.steps - b.steps }).steps {
 		u := column(func(r rollout) []float64 {
 			if len(r.u) == 0 {
@@ -386,12 +414,24 @@ func (c *comparison) rollouts() {
 		}
 		for i, r := range all {
 			if at < r.steps {
-				a0.Errors[i] = distance(q[i], r.q[at+1]) / norm(r.q[at+1])
+				all[i].err = relative(q[i], r.q[at+1], norm(r.q[at+1]))
 			}
 		}
 	}
-	slices.Sort(a0.Errors)
-	c.found = append(c.found, a0)
+	found := Agreement{Stage: "rollouts of a second", Median: 1e-3, Worst: 1e-3}
+	compared, stable := 0, 0
+	for _, r := range all {
+		if r.steps > 0 {
+			found.Errors = append(found.Errors, r.err)
+		}
+		if r.steps < r.stable {
+			found.Chaotic++
+		}
+		compared, stable = compared+r.steps, stable+r.stable
+	}
+	found.Share = float64(compared) / max(1, float64(stable))
+	slices.Sort(found.Errors)
+	c.found = append(c.found, found)
 }
 
 // Speed measures control steps per second of random gaits of a second, of as many copies as fit the cores

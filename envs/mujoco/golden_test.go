@@ -194,3 +194,25 @@ func TestGoldenContacts(t *testing.T) {
 		t.Error("no model has contacts")
 	}
 }
+
+// A rollout is compared until rounding changes it in MuJoCo, and what is not finite is an error.
+func TestChaoticRollouts(t *testing.T) {
+	g := golden{model: accepted(t, "dmc_finger"), arrays: must.Get(npz.Read("testdata/accepted/dmc_finger.npz"))}
+	twin := must.Get(g.arrays["traj0_qpos_twin"].Float64s())
+	for i := range twin {
+		if i >= len(twin)/2 {
+			twin[i]++
+		}
+	}
+	g.arrays["traj0_qpos_twin"] = npz.Of(twin, g.arrays["traj0_qpos_twin"].Shape...)
+	c := g.comparison()
+	c.context, c.platform = t.Context(), xlatest.Best(t)
+	c.rollouts()
+	found := c.found[0]
+	if n := float64(len(found.Errors)); found.Chaotic != 1 || math.Abs(found.Share-(n-0.5)/n) > 0.02 || !found.OK() {
+		t.Errorf("found %v", found)
+	}
+	if e := relative([]float64{math.NaN()}, []float64{1}, 1); e != math.MaxFloat64 {
+		t.Errorf("the error of NaN is %g", e)
+	}
+}

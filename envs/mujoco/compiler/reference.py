@@ -1,6 +1,7 @@
 # Writes what MuJoCo computes for a model to an .npz file: random states without contacts (free_), states on
-# the way of rollouts (touch_), and the rollouts (traj0_ and so on). Names, shapes and meaning are those of
-# the golden files; constraints are solved to convergence. All states are exact float32 numbers.
+# the way of rollouts (touch_), and the rollouts (traj0_ and so on), with the farthest of twins at each control step.
+# Names, shapes and meaning are those of the golden files; constraints are solved to convergence. All states are
+# exact float32 numbers.
 #
 # further arguments: PAIRS, a JSON file [[geom, geom], ...] of the only pairs that may touch; OUT, the file
 
@@ -8,6 +9,7 @@ import time
 from mujoco import rollout as rollout_module
 
 STATES, ROLLOUTS = 50, 10
+TWINS = 8  # of each rollout: their states are rounded to float32, as those of any engine in float32
 CONTROL = 0.02  # s, about the time that a control is held
 FASTEST = 0.5  # rad or m in one step: a rollout that becomes faster is not stable and ends
 
@@ -46,12 +48,16 @@ def contact(m, d, i):
                 friction=np.array(c.friction), dim=np.array([active]), margin=np.array([c.includemargin]), force=force)
 
 
+def near(state, random):
+    """A state whose numbers are moved by their rounding."""
+    return [x * (1 + 6e-8 * random.uniform(-1, 1, x.shape)) for x in state]
+
+
 def noise(m, d, state, own, vector, held, random):
     """The largest changes when the numbers of a state move by their rounding."""
     names, most = ("qacc", "step_qvel", "control_qpos", "control_qvel"), np.zeros(4)
     for _ in range(3):
-        moved = [x * (1 + 6e-8 * random.uniform(-1, 1, x.shape)) for x in state]
-        other = results(m, d, moved, vector, held)
+        other = results(m, d, near(state, random), vector, held)
         most = np.maximum(most, [np.linalg.norm(other[k] - own[k]) for k in names])
     return most
 
@@ -76,7 +82,7 @@ def controls(m, random, times):
     return single((low + high) / 2 + (high - low) / 2 * np.sin(speed * times[:, None] + phase))
 
 
-def rollout(m, d, first, ctrl, held):
+def rollout(m, d, first, ctrl, held, rounded=False):
     """Positions, velocities and numbers of contacts of a rollout, and how many control steps are stable."""
     start(m, d, [*first, ctrl[0]])
     rows = [(d.qpos.copy(), d.qvel.copy(), d.ncon)]
@@ -84,6 +90,8 @@ def rollout(m, d, first, ctrl, held):
         d.ctrl[:] = u
         for _ in range(held):
             mujoco.mj_step(m, d)
+            if rounded:
+                d.qpos[:], d.qvel[:] = single(d.qpos), single(d.qvel)
         if not np.all(np.abs(d.qvel) * m.opt.timestep < FASTEST):
             break
         rows.append((d.qpos.copy(), d.qvel.copy(), d.ncon))
@@ -134,7 +142,8 @@ def reference(path, pairs, out):
     d, held = mujoco.MjData(m), max(2, round(CONTROL / m.opt.timestep))
     with open(pairs) as file:
         only(m, json.load(file))
-    m.opt.solver, m.opt.iterations, m.opt.tolerance = mujoco.mjtSolver.mjSOL_NEWTON, 300, 1e-30
+    # From there on accelerations change by less than 1e-9.
+    m.opt.solver, m.opt.iterations, m.opt.tolerance = mujoco.mjtSolver.mjSOL_NEWTON, 300, 1e-15
     m.opt.ls_iterations = 50
     m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
     T = round(1 / (held * m.opt.timestep))
@@ -149,14 +158,15 @@ def reference(path, pairs, out):
         ctrl = controls(m, random, held * m.opt.timestep * np.arange(T))
         mujoco.mj_resetDataKeyframe(m, d, 0) if m.nkey else mujoco.mj_resetData(m, d)
         first = [single(d.qpos), single(0.1 * random.normal(size=m.nv))]
-        twin = [x * (1 + 6e-8 * random.uniform(-1, 1, x.shape)) for x in first]
         qpos, qvel, ncon, stable = rollout(m, d, first, ctrl, held)
         order = random.permutation(stable)
         for t in sorted(order, key=lambda t: ncon[t] == 0)[:STATES // ROLLOUTS]:  # those with contacts first
             states["touch"].append([single(qpos[t]), single(qvel[t]), ctrl[t]])
-        twin_qpos, twin_qvel, _, _ = rollout(m, d, twin, ctrl, held)
-        arrays |= {f"traj{k}_ctrl": ctrl, f"traj{k}_qpos": qpos, f"traj{k}_qvel": qvel, f"traj{k}_qpos_twin": twin_qpos,
-                   f"traj{k}_qvel_twin": twin_qvel, f"traj{k}_supported_steps": np.array(stable)}
+        twins = np.array([rollout(m, d, near(first, random), ctrl, held, True)[0] for _ in range(TWINS)])
+        farthest = np.argmax(np.linalg.norm(twins - qpos, axis=2), axis=0)
+        arrays |= {f"traj{k}_ctrl": ctrl, f"traj{k}_qpos": qpos, f"traj{k}_qvel": qvel,
+                   f"traj{k}_qpos_twin": twins[farthest, np.arange(len(qpos))],
+                   f"traj{k}_supported_steps": np.array(stable)}
     for prefix, chosen in states.items():
         rows = []
         for state in chosen:
