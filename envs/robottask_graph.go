@@ -19,6 +19,7 @@ import (
 	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/names"
 )
 
@@ -46,7 +47,14 @@ type RobotTask struct {
 	Latency     [2]int  `json:"latency"`      // see [Rigid]
 	Keyframe    string  `json:"keyframe,omitempty"`
 	IgnorePairs bool    `json:"ignore_pairs,omitempty"` // see [mujoco.Options]
+	// Commands are what Velocity commands in an episode, one after the other for equal times, so that all solutions
+	// meet the same: velocities ahead and to the left, m/s, and of turning to the left, rad/s. Empty, but not nil: they
+	// are drawn, others in each episode, as Playground does.
+	Commands [][3]float64 `json:"commands,omitzero"`
 }
+
+// velocityCommands are the Commands of a task that has none: ahead, in curves and sideways.
+var velocityCommands = [][3]float64{{0.8, 0, 0}, {0.8, 0, 0.8}, {0.8, 0, -0.8}, {0, 0.4, 0}, {0, -0.4, 0}}
 
 // The tasks of a [RobotTask].
 const (
@@ -64,7 +72,7 @@ func RobotTasks() []string { return []string{Walk, Velocity} }
 func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 	t.Task, t.Forward, t.Contacts = cmp.Or(t.Task, Walk), cmp.Or(t.Forward, "x"), cmp.Or(t.Contacts, "feet")
 	t.Reach, t.ControlStep, t.Noise = cmp.Or(t.Reach, 0.5), cmp.Or(t.ControlStep, 0.02), cmp.Or(t.Noise, 0.02)
-	length := map[string]float64{Walk: 4, Velocity: 10}[t.Task] // s
+	length := map[string]float64{Walk: 4, Velocity: 5}[t.Task] // s
 	t.Steps = cmp.Or(t.Steps, int(math.Round(length/t.ControlStep)))
 	for _, setting := range []struct {
 		name, value string
@@ -74,6 +82,12 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 		if !slices.Contains(setting.known, setting.value) {
 			return t, names.Unknown(setting.name, setting.value, setting.known)
 		}
+	}
+	switch {
+	case t.Task == Velocity && t.Commands == nil:
+		t.Commands = velocityCommands
+	case t.Task != Velocity && t.Commands != nil:
+		return t, fmt.Errorf("commands are of the task %s: set it (Task, --task)", Velocity)
 	}
 	system, err := mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true, Keyframe: t.Keyframe})
 	if err != nil {
@@ -244,7 +258,12 @@ func rotationOf(q [4]float64) [3][3]float64 {
 func (t RobotTask) String() string {
 	what := fmt.Sprintf("%s walks along %s", t.Trunk, t.Forward)
 	if t.Task == Velocity {
-		what = fmt.Sprintf("%s follows commanded velocities, ahead along its %s", t.Trunk, t.Forward)
+		what = fmt.Sprintf("%s follows commanded velocities, ahead along its %s, which each episode draws", t.Trunk, t.Forward)
+		if len(t.Commands) > 0 {
+			what = fmt.Sprintf("%s follows the velocities %s (ahead along its %s and to the left, m/s; turning left, rad/s)", t.Trunk,
+				strings.Join(lists.Map(t.Commands, func(c [3]float64) string { return fmt.Sprintf("%g,%g,%g", c[0], c[1], c[2]) }), ":"),
+				t.Forward)
+		}
 	}
 	touch := "which alone touch the ground"
 	if t.Contacts == "all" {

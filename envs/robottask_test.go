@@ -50,6 +50,7 @@ func TestGuessesOfRobots(t *testing.T) {
 		"unknown trunk \"torso\"":  {Trunk: "torso"},
 		"unknown task \"fly\"":     {Task: "fly"},
 		"keyframe":                 {Keyframe: "sitting"},
+		"commands are of the task": {Commands: [][3]float64{{1, 0, 0}}},
 	} {
 		errtest.Want(t, errtest.Of(task.Environment(robots.Go1())), want)
 	}
@@ -118,5 +119,38 @@ func TestStandingStill(t *testing.T) {
 		if xlatest.Flat[float32](t, out[1])[i]+xlatest.Flat[float32](t, out[4])[i] != 0 {
 			t.Error("an episode ends")
 		}
+	}
+}
+
+// All copies follow the same commands, one after the other for equal times, or each copy draws its own.
+func TestCommands(t *testing.T) {
+	turn, side := [3]float64{0.5, 0, 1}, [3]float64{0, -0.25, 0}
+	commanded := func(list [][3]float64) (found [][]float32) {
+		env := must.Get(envs.RobotTask{Name: "go1", Task: envs.Velocity, Commands: list, Steps: 4}.Environment(robots.Go1()))
+		for _, tensor := range xlatest.Run(t, xlatest.Pure(t), func(in []*Node) (out []*Node) {
+			s := envs.Reset(env, random.KeyOf(in[0]).Split(2))
+			for step := range 5 {
+				if step > 0 {
+					s = envs.Step(env, s, Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, 2, 12)))
+				}
+				out = append(out, Slice(s.Observation, AxisRange(), AxisRange(-3)))
+			}
+			return out
+		}, xlatest.Tensor(random.SeedWords(3), 2)) {
+			found = append(found, xlatest.Flat[float32](t, tensor))
+		}
+		return found
+	}
+	for step, got := range commanded([][3]float64{turn, side}) {
+		want := []float32{0.5, 0, 1, 0.5, 0, 1}
+		if step >= 2 {
+			want = []float32{0, -0.25, 0, 0, -0.25, 0}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("after step %d the commands are %v, not %v", step, got, want)
+		}
+	}
+	if first := commanded([][3]float64{})[0]; slices.Equal(first[:3], first[3:]) {
+		t.Errorf("copies draw the same command %v", first)
 	}
 }

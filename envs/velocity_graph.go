@@ -1,6 +1,7 @@
 package envs
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -27,9 +28,7 @@ func (t RobotTask) follow(r *Rigid, system *mujoco.System) {
 	}
 	feet := t.soles(system)
 	r.Memory = []Variable{
-		{Name: "command", Size: 3, Start: newCommand, Next: func(before, after StepView, _ *Node) *Node {
-			return nextCommand(before.Recall("command"), after)
-		}},
+		t.command(),
 		LastAction("last action", system.Actions()),
 		AirTime("air time", t.Feet...),
 		{Name: "touching", Size: len(feet), Next: func(_, after StepView, _ *Node) *Node { return after.Touching(t.Feet...) }},
@@ -86,6 +85,31 @@ func (t RobotTask) follow(r *Rigid, system *mujoco.System) {
 		}
 		return MaxScalar(MulScalar(sum, after.System.ControlStep()), 0)
 	}
+}
+
+// command is the variable that holds the commanded velocities.
+func (t RobotTask) command() Variable {
+	if len(t.Commands) == 0 {
+		return Variable{Name: "command", Size: 3, Start: newCommand, Next: func(before, after StepView, _ *Node) *Node {
+			return nextCommand(before.Recall("command"), after)
+		}}
+	}
+	due := func(m StepView) *Node {
+		step, time := m.System.ControlStep(), m.Time()
+		wide := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, 0), 3, m.State.Batch()) }
+		each := step * float64(t.Steps) / float64(len(t.Commands))
+		var command *Node
+		for i, c := range t.Commands {
+			next := like([]float32{float32(c[0]), float32(c[1]), float32(c[2])}, wide(time))
+			if command = cmp.Or(command, next); i > 0 {
+				begun := GreaterThan(time, ConstAs(time, float64(i)*each-step/2))
+				command = Where(wide(begun), next, command)
+			}
+		}
+		return command
+	}
+	return Variable{Name: "command", Size: 3, Start: due,
+		Next: func(_, after StepView, _ *Node) *Node { return due(after) }}
 }
 
 // newCommand draws a command at the start of an episode.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -115,6 +116,31 @@ func (p *point) UnmarshalText(text []byte) error {
 	p[1], wrong[1] = strconv.ParseFloat(y, 64)
 	if errors.Join(wrong[:]...) != nil {
 		return fmt.Errorf("want two coordinates, as in 10,30, not %q", text)
+	}
+	return nil
+}
+
+// velocities are the commands of a flag such as 0.8,0,0:0.5,0,1; none, but not nil, if they are drawn.
+type velocities [][3]float64
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (v *velocities) UnmarshalText(text []byte) error {
+	*v = velocities{}
+	if string(text) == "drawn" {
+		return nil
+	}
+	for part := range strings.SplitSeq(string(text), ":") {
+		numbers, next := strings.Split(part, ","), [3]float64{}
+		wrong := len(numbers) != len(next)
+		for i := range min(len(numbers), len(next)) {
+			x, err := strconv.ParseFloat(numbers[i], 64)
+			next[i], wrong = x, wrong || err != nil || math.IsInf(x, 0) || x != x
+		}
+		if wrong {
+			return fmt.Errorf("%q is neither drawn nor a list of velocities ahead, to the left and of turning left, such as "+
+				"0.8,0,0:0.5,0,1", text)
+		}
+		*v = append(*v, next)
 	}
 	return nil
 }

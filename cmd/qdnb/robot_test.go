@@ -42,6 +42,8 @@ func TestTrainRobot(t *testing.T) {
 	refuses(t, []mistake{
 		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--feet", "toe"}, 1, "unknown foot"},
 		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--task", "walc"}, 1, `did you mean "walk"`},
+		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--commands", "1,0"}, 2, "neither drawn nor a list"},
+		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--commands", "drawn"}, 1, "of the task velocity"},
 		{[]string{"robot", filepath.Join(run, "robot.json"), "--picture", "robot.bmp"}, 1, "ends in .png"},
 	}...)
 }
