@@ -40,6 +40,10 @@ def made_of(data):
     for i, body in enumerate(a["jnt_bodyid"]):
         bodies[body].add_joint(name=name("joint", i), type=mujoco.mjtJoint(a["jnt_type"][i]), pos=a["jnt_pos"][i],
                                axis=a["jnt_axis"][i], limited=a["jnt_limited"][i], range=a["jnt_range"][i])
+    spec.add_texture(name="tiles", type=mujoco.mjtTexture.mjTEXTURE_2D, builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
+                     rgb1=[1, 1, 1], rgb2=[0.7, 0.7, 0.7], width=100, height=100)
+    tiles = spec.add_material(name="tiles", texrepeat=[1, 1], texuniform=True)
+    tiles.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "tiles"
     flat = (mujoco.mjtGeom.mjGEOM_HFIELD, mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_SDF)
     for i, body in enumerate(a["geom_bodyid"]):
         kind = mujoco.mjtGeom(a["geom_type"][i])
@@ -47,7 +51,8 @@ def made_of(data):
             drawn.append(i)
         size = [1e-6] * 3 if kind in flat else a["geom_size"][i]
         bodies[body].add_geom(name=name("geom", i), type=mujoco.mjtGeom.mjGEOM_SPHERE if kind in flat else kind, size=size,
-                              pos=a["geom_pos"][i], quat=a["geom_quat"][i], group=a["geom_group"][i])
+                              pos=a["geom_pos"][i], quat=a["geom_quat"][i], group=a["geom_group"][i],
+                              material="tiles" if kind == mujoco.mjtGeom.mjGEOM_PLANE else "")
     for i, body in enumerate(a["site_bodyid"]):
         bodies[body].add_site(name=name("site", i), pos=a["site_pos"][i], quat=a["site_quat"][i])
     for i in range(sizes["npair"]):
@@ -94,6 +99,13 @@ class Shown:
 
     def __init__(self, m, held):
         self.m, self.step, self.window, self.renderer = m, held * m.opt.timestep, None, None
+        m.vis.headlight.ambient[:], m.vis.headlight.diffuse[:] = 0.4, 0.6
+        m.geom_rgba[m.body_weldid[m.geom_bodyid] > 0] = 0.9, 0.5, 0.2, 1  # the data has no colours
+
+    @staticmethod
+    def look(option):
+        """Shows what collides, which models have in groups that are hidden: the data has nothing else."""
+        option.geomgroup[:], option.sitegroup[:] = 1, 0
 
     def open(self, d):
         import glfw
@@ -101,6 +113,8 @@ class Shown:
             raise ValueError("there is no screen")
         import mujoco.viewer
         self.window, self.next = mujoco.viewer.launch_passive(self.m, d), time.monotonic()
+        with self.window.lock():
+            self.look(self.window.opt)
 
     def sync(self):
         if self.window is None:
@@ -115,8 +129,10 @@ class Shown:
             self.renderer = mujoco.Renderer(self.m, height, width)
             self.camera = mujoco.MjvCamera()
             mujoco.mjv_defaultFreeCamera(self.m, self.camera)
+            self.option = mujoco.MjvOption()
+            self.look(self.option)
         self.camera.lookat[:] = d.subtree_com[1 if self.m.nbody > 1 else 0]
-        self.renderer.update_scene(d, self.camera)
+        self.renderer.update_scene(d, self.camera, self.option)
         return base64.b64encode(np.ascontiguousarray(self.renderer.render()).tobytes()).decode()
 
 
