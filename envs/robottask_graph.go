@@ -260,9 +260,9 @@ func (t RobotTask) String() string {
 	if t.Task == Velocity {
 		what = fmt.Sprintf("%s follows commanded velocities, ahead along its %s, which each episode draws", t.Trunk, t.Forward)
 		if len(t.Commands) > 0 {
-			what = fmt.Sprintf("%s follows the velocities %s (ahead along its %s and to the left, m/s; turning left, rad/s)", t.Trunk,
-				strings.Join(lists.Map(t.Commands, func(c [3]float64) string { return fmt.Sprintf("%g,%g,%g", c[0], c[1], c[2]) }), ":"),
-				t.Forward)
+			one := func(c [3]float64) string { return fmt.Sprintf("%g,%g,%g", c[0], c[1], c[2]) }
+			what = fmt.Sprintf("%s follows the velocities %s (ahead along its %s and to the left, m/s; turning left, rad/s)",
+				t.Trunk, strings.Join(lists.Map(t.Commands, one), ":"), t.Forward)
 		}
 	}
 	touch := "which alone touch the ground"
