@@ -212,7 +212,7 @@ func TestPlayOfAMetaController(t *testing.T) {
 	}
 	must.Get(nb.Must(nb.Must(e.Trajectories()).Figure()).PNG(figures.Resolution))
 	path, film := e.Results[0].Recorded[0].Path, e.Results[0].Recorded[0].Film
-	if len(film.Frames) != len(path) || !strings.HasPrefix(film.Subtitle, "return ") {
+	if len(film.Frames) != len(path) || !strings.HasPrefix(film.Subtitle, "Return ") {
 		t.Fatalf("%d frames of %d steps, %q", len(film.Frames), len(path), film.Subtitle)
 	}
 	for i, frame := range film.Frames {

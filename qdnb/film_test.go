@@ -93,7 +93,7 @@ func TestFilmFromTheArchivedState(t *testing.T) {
 			found := nb.Must(Play(background, run, spec))
 			drawing := filepath.Join(t.TempDir(), "trajectories.svg")
 			nb.Check(nb.Must(found.Trajectories()).Save(drawing))
-			errtest.Contains(t, string(nb.Must(os.ReadFile(drawing))), ">goal<")
+			errtest.Contains(t, string(nb.Must(os.ReadFile(drawing))), ">Goal<")
 			for i, film := range nb.Must(films(run, spec)) {
 				same := math.Abs(film.Outcome.Fitness-float64(r.Fitnesses[cells[i]])) < 1e-4
 				for d, x := range r.Descriptor(cells[i]) {
