@@ -206,7 +206,9 @@ func TestImportMistakes(t *testing.T) {
 		"parameter 3 is NaN":                 file("nan.npy", npz.Of(nan)),
 		"parameter 4 is +Inf":                file("huge.npy", npz.Of(huge)),
 		"is not a folder":                    func(s *ImportSpec) { s.Runs = filepath.Join(good, "runs") },
-		"has 172 parameters, but sac on pointmaze needs 132 (2 -> 8 -> 8 -> 4): set hidden and skills": func(s *ImportSpec) { s.Algorithm = "sac" },
+		"has 172 parameters, but sac on pointmaze needs 132 (2 -> 8 -> 8 -> 4): set hidden and skills": func(s *ImportSpec) {
+			s.Algorithm = "sac"
+		},
 
 		"has neither genotypes.npy nor":               without("genotypes"),
 		"centroids.npy":                               without("centroids"),

@@ -185,7 +185,7 @@ func TestFirstValuesDoNotFlattenCurves(t *testing.T) {
 	}
 }
 
-// Names at the ends of lines are beside the axes and do not overlap.
+// Names at the ends of lines stand to the right of the axes and do not overlap.
 func TestNamesAtTheEndsOfLines(t *testing.T) {
 	var lines []Series
 	for _, name := range []string{"map-elites", "dns", "aurora", "dms"} {
