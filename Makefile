@@ -91,7 +91,7 @@ programs: check compile plugin ## write the ledger (qdnb/testdata/programs.txt a
 	@QDNB_LEDGER=$(or $(LEDGER),write) go test -count 1 -timeout 30m -run 'TestLedger$$' -v ./qdnb
 
 .PHONY: test-mujoco
-test-mujoco: check compile ## test the reader of MuJoCo's XML with MuJoCo's compiler, and play a gait in MuJoCo (needs NumPy; downloads 9 MB once)
+test-mujoco: check compile ## test the reader of MuJoCo's XML with MuJoCo's compiler, and play a gait in MuJoCo (downloads 25 MB once)
 	@QDNB_MUJOCO=1 go test -count 1 -v ./envs/mujoco/compiler
 	@QDNB_MUJOCO=1 go test -count 1 -v -run InMuJoCo ./qdnb
 

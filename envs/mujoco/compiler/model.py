@@ -1,10 +1,10 @@
 """Reads an XML with MuJoCo. compile.py, reference.py and peer.py continue this text.
 
-usage: - FOLDER XML ..., where FOLDER is that of the package mujoco, or empty
+usage: - FOLDERS XML ..., where FOLDERS are those of the packages that Python lacks, as in PYTHONPATH
 """
 import json, os, sys, warnings
 
-sys.path[:0] = [folder for folder in sys.argv[1:2] if folder]
+sys.path[:0] = [folder for folder in sys.argv[1].split(os.pathsep) if folder]
 import mujoco
 import numpy as np
 

@@ -14,13 +14,21 @@ import (
 	"example.com/qdnb/internal/wheel"
 )
 
-//go:embed wheels.txt
-var hashes string
+//go:embed mujoco-core.txt
+var coreHashes string
 
-// core is the Python package with MuJoCo's compiler. There is a wheel for each version of Python and
-// each system: Linux on amd64 and arm64, macOS on arm64.
-var core = wheel.Wheel{Title: "MuJoCo compiler", Package: "mujoco-core", Version: mujoco.Version,
-	Hashes: strings.Fields(hashes), Bytes: 9600000}
+//go:embed numpy.txt
+var numpyHashes string
+
+// There is a wheel for each version of Python and each system: Linux on amd64 and arm64, macOS on arm64.
+var (
+	// core is the Python package with MuJoCo's compiler.
+	core = wheel.Wheel{Title: "MuJoCo compiler", Package: "mujoco-core", Version: mujoco.Version,
+		Hashes: strings.Fields(coreHashes), Bytes: 9600000}
+	// numpy is what core needs.
+	numpy = wheel.Wheel{Title: "MuJoCo compiler's NumPy", Package: "numpy", Version: "2.4.6",
+		Hashes: strings.Fields(numpyHashes), Bytes: 16600000}
+)
 
 // probe prints Python's version, its tag, whether it has NumPy, and the version of core it has.
 const probe = `import sys, importlib.util
@@ -35,13 +43,13 @@ print(sys.version_info[0] * 100 + sys.version_info[1], sys.implementation.cache_
 // python is a Python that can import MuJoCo.
 type python struct {
 	path     string
-	packages string // folder with MuJoCo; "" if Python finds it itself
+	packages string // folders with MuJoCo and NumPy, as in PYTHONPATH; "" if Python finds both itself
 }
 
-// findPython returns this machine's Python. It fetches MuJoCo if it is neither installed nor in the
-// cache folder.
+// findPython returns this machine's Python. It fetches MuJoCo and NumPy if they are neither installed
+// nor in the cache folder.
 func findPython(ctx context.Context) (p python, err error) {
-	const needs = "MuJoCo's compiler needs python3, version 3.11 or newer, with NumPy"
+	const needs = "MuJoCo's compiler needs python3, version 3.11 or newer"
 	if p.path, err = exec.LookPath("python3"); err != nil {
 		return p, fmt.Errorf("%s: install it", needs)
 	}
@@ -51,42 +59,59 @@ func findPython(ctx context.Context) (p python, err error) {
 	}
 	var release int
 	var tag, installed string
-	var numpy bool
+	var hasNumPy bool
 	if err == nil {
-		_, err = fmt.Sscan(string(out), &release, &tag, &numpy, &installed)
+		_, err = fmt.Sscan(string(out), &release, &tag, &hasNumPy, &installed)
 	}
-	install := fmt.Sprintf("`%s -m pip install mujoco-core==%s`", p.path, mujoco.Version)
 	switch {
 	case err != nil:
 		return p, fmt.Errorf("%s, but %s does not work: %v", needs, p.path, err)
 	case release < 311:
 		return p, fmt.Errorf("%s, but %s is version %d.%d: put a newer one into the PATH", needs, p.path,
 			release/100, release%100)
-	case !numpy:
-		return p, fmt.Errorf("%s: run `%s -m pip install numpy`", needs, p.path)
-	case installed == mujoco.Version:
-		return p, nil
 	}
+	var missing []wheel.Wheel
+	if installed != mujoco.Version {
+		missing = append(missing, core)
+	}
+	if !hasNumPy {
+		missing = append(missing, numpy)
+	}
+	var folders []string
+	for _, w := range missing {
+		folder, err := fetched(ctx, p.path, tag, w)
+		if err != nil {
+			return p, err
+		}
+		folders = append(folders, folder)
+	}
+	p.packages = strings.Join(folders, string(os.PathListSeparator))
+	return p, nil
+}
+
+// fetched returns the cache's folder with a package for the Python at path, whose tag is such as
+// cpython-311, and fetches the package if it is not there.
+func fetched(ctx context.Context, path, tag string, w wheel.Wheel) (string, error) {
 	dir, err := wheel.CacheDir()
 	if err != nil {
-		return p, err
+		return "", err
 	}
-	p.packages = filepath.Join(dir, "plugins", strings.Join([]string{core.Package, core.Version, tag,
-		runtime.GOOS, runtime.GOARCH}, "-"))
-	target := filepath.Join(p.packages, "mujoco")
-	if _, err := os.Stat(target); err == nil {
-		return p, nil
+	folder := filepath.Join(dir, "plugins", strings.Join([]string{w.Package, w.Version, tag, runtime.GOOS,
+		runtime.GOARCH}, "-"))
+	if _, err := os.Stat(folder); err == nil {
+		return folder, nil
 	}
+	install := fmt.Sprintf("`%s -m pip install %s==%s`", path, w.Package, w.Version)
 	if os.Getenv(wheel.NoDownloadEnv) != "" {
-		return p, fmt.Errorf("MuJoCo's compiler is not on this machine and $%s forbids fetching it: run %s",
+		return "", fmt.Errorf("the %s is not on this machine and $%s forbids fetching it: run %s", w.Title,
 			wheel.NoDownloadEnv, install)
 	}
-	if err := core.Install(ctx, os.Stderr, "mujoco", target); err != nil {
+	if err := w.Install(ctx, os.Stderr, ".", folder); err != nil {
 		if ctx.Err() != nil {
-			return p, ctx.Err()
+			return "", ctx.Err()
 		}
-		return p, fmt.Errorf("MuJoCo's compiler cannot be fetched (%w): check the network or the proxy, or run %s",
+		return "", fmt.Errorf("the %s cannot be fetched (%w): check the network or the proxy, or run %s", w.Title,
 			err, install)
 	}
-	return p, nil
+	return folder, nil
 }
