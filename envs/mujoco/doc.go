@@ -11,21 +11,27 @@
 // inertias, momenta and poses are computed for the links of all groups at once, in fewer operations. The chain of
 // calls of a physics step is
 //
-//	Step            state by groups, loop over physics steps
-//	  semiImplicit  Euler and implicitfast; or rungeKutta
-//	  accelerate    the acceleration of a state
-//	    kinematics        poses, axes of the dofs, inertias
-//	    smooth            without constraints
-//	      inverseDynamics   forces of velocities, gravity and the first guess
-//	      passive, actuation
-//	    collisions        distances, points and normals of contacts
-//	    constrain         friction losses, limits, contacts: stiffness and reference
-//	    minimize          Newton's method; iterate is one iteration:
-//	      linearize         respond, push, springs: forces of the constraints and their slopes
-//	      factorize
-//	      solveLinear       the step, by the articulated-body algorithm: solve; or solveCoupled, if links touch
-//	                        each other or joints are held equal
-//	      advance           lineSearch
+//	Step                  step_graph.go         state by groups, loop over physics steps
+//	  semiImplicit        step_graph.go         Euler and implicitfast; or rungeKutta
+//	  accelerate          step_graph.go         the acceleration of a state
+//	    kinematics        kinematics_graph.go   poses, axes of the dofs, inertias
+//	    smooth            step_graph.go         without constraints
+//	      inverseDynamics dynamics_graph.go     forces of velocities, gravity and the first guess
+//	      passive         passive_graph.go      damping, springs, fluids
+//	      actuation       actuation_graph.go
+//	    collisions        constraints_graph.go  distances, points and normals of contacts: a function
+//	                                            for each pair of shapes, listed in contacts.go
+//	    constrain         constraints_graph.go  friction losses, limits, contacts: stiffness and
+//	                                            reference
+//	    minimize          newton_graph.go       Newton's method; iterate is one iteration:
+//	      linearize       newton_graph.go       forces of the constraints and their slopes: respond,
+//	                                            push and springs in forces_graph.go
+//	      factorize       solve_graph.go
+//	      solveLinear     newton_graph.go       the step, by the articulated-body algorithm: solve in
+//	                                            solve_graph.go; or solveCoupled in
+//	                                            link_contacts_graph.go, if links touch each other or
+//	                                            joints are held equal
+//	      advance         newton_graph.go       lineSearch in line_search_graph.go
 //
 // [System.Agree] compiles the programs of large systems in parts, one for each of these stages (xla.Outline), because
 // the time to compile a function grows with the square of its operations. Rollouts run for longer, so each is one

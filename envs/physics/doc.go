@@ -7,7 +7,7 @@
 // [NewSystem] checks it and lays it out. The methods of [System] build graphs:
 //
 //   - [System.Pose] makes a [State] from joint angles, [System.Import] from body coordinates;
-//   - [System.Step] advances a state by one control step and returns its contact impulses, a
+//   - [System.Step] advances a state by one control step and returns its contact impulses, an
 //     [algebra.Contact];
 //   - [System.Frame], [System.JointAngles], [System.CenterOfMass] and [System.Export] read a state.
 //
@@ -19,19 +19,22 @@
 //
 // # The calls of a contact
 //
-//	Step                       loop over the substeps of a control step
-//	  springSubstep              spring dynamics: joints, actuators, gravity, then contacts
-//	    resolveContacts            solve, average
-//	    applyImpulse               to the velocities
-//	  positionIteration          position based dynamics
-//	    correctPositions           solve, average
-//	    correctVelocities          solve, average
+//	Step                 step_graph.go            loop over the substeps of a control step
+//	  springSubstep      spring_graph.go          springs: joints, actuators, gravity, then contacts
+//	    resolveContacts  contact_solver_graph.go  velocity changes: solve, average
+//	  positionIteration  pbd_graph.go             position based: two substeps, then contacts
+//	    correctPositions, correctVelocities       contact_solver_graph.go: solve, average
 //
-//	solve                      all contacts of a group at once, or near walls one at a time
-//	  findContacts               points, normals and penetrations: of capsules, or with planes
-//	  contactLaw                 collide: Baumgarte stabilisation and Coulomb friction;
-//	                             solveContactPosition, solveContactVelocity
-//	average                    over the contacts of a body
+//	solve                contact_solver_graph.go  the contacts of a group, all at once
+//	  eachWall           walls_graph.go           or only near walls, one at a time
+//	  findContacts       contacts_graph.go        points, normals and penetrations of capsules
+//	    onPlane          planes_graph.go          or of their ends and planes
+//	  collide            spring_graph.go          the law of springs: Baumgarte stabilisation and
+//	                                              Coulomb friction
+//	  solveContactPosition, solveContactVelocity  pbd_contacts_graph.go: position based laws
+//	average              contacts_graph.go        over the contacts of a body
+//
+// [NewSystem] lists the possible contacts (prepareContacts in contacts.go).
 //
 // In comments, "the source" is Brax, and file names in parentheses are Brax's.
 package physics

@@ -1,9 +1,18 @@
 // Package paper draws every figure and table of the paper, by number, from the runs of its
 // experiments, and compares results with the paper's printed numbers.
 //
-// [Open] reads an experiments folder, which has plan.jsonl and a folder runs. [Items] lists the
-// figures and tables. The package only draws and aggregates. It does not import GoMLX, so a
-// notebook cell that uses it starts in a second.
+// The package only draws and aggregates. It does not import GoMLX, so a notebook cell that uses it
+// starts in a second. The calls of a figure, such as figure 6, are
+//
+//	Open                paper.go              an experiments folder: plan.jsonl and the folder runs
+//	  results.Collect   results/collect.go    a row of numbers for each run, with its curve
+//	Find, Item.Draw     items.go              calls the function of a figure
+//	CurvesOverTime      curves.go             rows of environments, columns of metrics: metricCurves
+//	  curvesOf          curves.go             the curves of a method on an environment, one per seed
+//	  curveAxis.over    curves.go             the axis that all of them share
+//	  span.panel        curves.go             medians and quartiles (figures.Quartiles)
+//	    figures.Lines   plot/figures          a panel: a gonum plot
+//	Grid.Save           plot/figures/grid.go  arranges panels with one legend
 package paper
 
 import (
