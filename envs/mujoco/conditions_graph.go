@@ -206,7 +206,7 @@ func (s *System) parametersUnder(u conditions, set *contactSet) parameters {
 		}
 	}
 	if by := algebra.Concat(friction...); by.Rows > 0 && !by.Is(1) {
-		for i := range p.friction {
+		for i := range 2 { // against sliding alone
 			p.friction[i] = p.friction[i].Times(by).Max(algebra.Constant(by.Rows, leastFriction))
 		}
 	}

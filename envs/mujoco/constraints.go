@@ -64,7 +64,7 @@ func (s *System) edges(c *contactSet) int {
 	case c.dim == 1:
 		return 1
 	case s.model.Opt.Cone == Pyramidal:
-		return 4
+		return 2 * (c.dim - 1)
 	}
 	return 0
 }
@@ -96,6 +96,16 @@ func (s *System) bounds() limits {
 func (s *System) equalities() (n int) {
 	for _, e := range s.equal {
 		n += e.count
+	}
+	return n
+}
+
+// coneDim is the number of axes of the stacked elliptic cones. Those of fewer have friction 0 about the others.
+func (s *System) coneDim() (n int) {
+	for _, c := range s.acting {
+		if s.elliptic(c) {
+			n = max(n, c.dim)
+		}
 	}
 	return n
 }

@@ -18,9 +18,9 @@ type constraints struct {
 	Stiffness algebra.Num // D of the stacked rows; 0 where they do not act
 	Reference algebra.Num // aref
 
-	ConeStiffness algebra.Num    // D of the normals of the stacked elliptic cones
-	ConeReference [3]algebra.Num // of normals and both tangents
-	ConeFriction  [2]algebra.Num
+	ConeStiffness algebra.Num // D of the normals of the stacked elliptic cones
+	ConeReference perAxis
+	ConeFriction  [5]algebra.Num
 }
 
 // contact holds the contacts of a set.
@@ -28,10 +28,14 @@ type contact struct {
 	Distance algebra.Num
 	Point    algebra.Vector    // relative to the origin of the tree of the second side, if it moves, else of the first
 	Frame    [3]algebra.Vector // the normal, from the first geom to the second, and two tangents
-	Friction [2]algebra.Num    // along both tangents
-	Jacobian [3]*Node          // between links: of the motions along the axes of Frame by the dofs, [n, nv, B]
+	Friction [5]algebra.Num    // see [parameters]
+	Jacobian [6]*Node          // between links: of the motions of a perAxis by the dofs, [n, nv, B]
 	Rows     *Node             // of deepest contacts: their rows among all of the set's, int32 [n, B]; nil: all
 }
+
+// perAxis holds numbers of contacts along their normals and both tangents, and of the turns about these three. Those
+// of axes along which none acts have no rows.
+type perAxis [6]algebra.Num
 
 // constrain finds the constraints of a state: what [System.collisions] found, positions q, velocities v and the
 // links' velocities.
@@ -108,7 +112,7 @@ func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num,
 	}
 	var coneStiffness, conePull []algebra.Num
 	var coneDamping [2][]algebra.Num
-	var coneFriction [2][]algebra.Num
+	var coneFriction [5][]algebra.Num
 	for _, set := range s.acting {
 		var found contact
 		var violation, d algebra.Num
@@ -127,7 +131,7 @@ func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num,
 			coneStiffness = append(coneStiffness, active.Choose(inverse(d, p.weight), d.Zero()).Materialize())
 			conePull = append(conePull, p.law.stiffness.Times(d).Times(violation))
 			coneDamping[0], coneDamping[1] = append(coneDamping[0], p.law.damping), append(coneDamping[1], p.tangent.damping)
-			for i := range coneFriction {
+			for i := range s.coneDim() - 1 {
 				coneFriction[i] = append(coneFriction[i], p.friction[i])
 			}
 			continue
@@ -137,7 +141,14 @@ func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num,
 			square := p.friction[0].Square()
 			weight = weight.Times(square.Add(1)).Times(square.Scale(2 / m.Opt.ImpRatio))
 		}
-		stack(s.edges(set), d, weight, p.law, violation, active, false)
+		if set.parts == nil || set.dim <= 3 {
+			stack(s.edges(set), d, weight, p.law, violation, active, false)
+			continue
+		}
+		stack(4, d, weight, p.law, violation, active, false)
+		for _, friction := range p.friction[2 : set.dim-1] { // which some of the pairs may lack
+			stack(2, d, weight, p.law, violation, active.And(friction.Above(0)), false)
+		}
 	}
 	rate, coneRate := s.violationRates(c, v, velocity)
 	if len(stiffness) > 0 {
@@ -146,12 +157,12 @@ func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num,
 	}
 	if len(coneStiffness) > 0 {
 		c.ConeStiffness = materializedStack(coneStiffness)
-		for i := range coneFriction {
+		for i := range s.coneDim() - 1 {
 			c.ConeFriction[i] = algebra.Concat(coneFriction[i]...)
 		}
 		normal, tangent := algebra.Concat(coneDamping[0]...), algebra.Concat(coneDamping[1]...)
 		c.ConeReference[0] = coneRate[0].Times(normal).Plus(algebra.Concat(conePull...)).Neg().Materialize()
-		for i := 1; i < 3; i++ {
+		for i := 1; i < s.coneDim(); i++ {
 			c.ConeReference[i] = coneRate[i].Times(tangent).Neg().Materialize()
 		}
 	}
@@ -305,9 +316,8 @@ func gather(x algebra.Num, of []int) algebra.Num {
 	return algebra.Num{Rows: len(of), Node: Reshape(picked, len(of)*batch)}
 }
 
-// pointMotion returns the motion of the second bodies relative to the first at contacts, along normals
-// and tangents.
-func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motions []spatial) (out [3]algebra.Num) {
+// pointMotion returns the motion of the second bodies relative to the first at contacts.
+func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motions []spatial) (out perAxis) {
 	if set.parts != nil {
 		all := s.stack(c.Jacobian[0].Graph(), c.Jacobian[0].Shape().Dimensions[2], x)
 		for axis, jacobian := range c.Jacobian {
@@ -317,7 +327,7 @@ func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motion
 		}
 		return out
 	}
-	var relative algebra.Vector
+	var relative, turning algebra.Vector
 	for i, side := range set.sides {
 		if side.group == static {
 			continue
@@ -326,19 +336,25 @@ func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motion
 		if relative = link.at(c.Point).Materialize(); i == 0 {
 			relative = relative.Neg()
 		}
+		if turning = link.Ang; i == 0 {
+			turning = turning.Neg()
+		}
 	}
 	for i, axis := range c.Frame {
 		out[i] = axis.Dot(relative).Materialize()
+		if 3+i < set.dim {
+			out[3+i] = axis.Dot(turning).Materialize()
+		}
 	}
 	return out
 }
 
 // violationRates returns the rates by which motions of the dofs and links change what constraints measure:
-// J x of the stacked rows, and of the normals and tangents of elliptic cones.
+// J x of the stacked rows, and of elliptic cones.
 func (s *System) violationRates(c constraints, x []algebra.Num, motions []spatial) (stacked algebra.Num,
-	cones [3]algebra.Num) {
+	cones perAxis) {
 	var list []algebra.Num
-	var along [3][]algebra.Num
+	var along [6][]algebra.Num
 	for i, r := range s.rows {
 		axis := c.Axes[i]
 		if r.turns {
@@ -353,16 +369,19 @@ func (s *System) violationRates(c constraints, x []algebra.Num, motions []spatia
 	}
 	for i, set := range s.acting {
 		m := s.pointMotion(set, c.Contacts[i], x, motions)
-		switch s.edges(set) {
-		case 1:
+		switch {
+		case set.dim == 1:
 			list = append(list, m[0])
-		case 4:
-			for t, friction := range c.Contacts[i].Friction {
+		case !s.elliptic(set):
+			for t, friction := range c.Contacts[i].Friction[:set.dim-1] {
 				slip := m[1+t].Times(friction).Materialize()
 				list = append(list, m[0].Plus(slip), m[0].Minus(slip))
 			}
 		default:
-			for axis := range along {
+			for axis := range s.coneDim() {
+				if axis >= set.dim {
+					m[axis] = algebra.Constant(set.rows, 0)
+				}
 				along[axis] = append(along[axis], m[axis])
 			}
 		}
@@ -371,7 +390,7 @@ func (s *System) violationRates(c constraints, x []algebra.Num, motions []spatia
 		stacked = materializedStack(list)
 	}
 	if len(along[0]) > 0 {
-		for axis := range cones {
+		for axis := range s.coneDim() {
 			cones[axis] = materializedStack(along[axis])
 		}
 	}

@@ -22,7 +22,7 @@ type contactSet struct {
 	sizes     [2]algebra.Vector // of the geoms of each pair
 	hulls     []Hull            // of the second geoms of each pair, if they are meshes
 
-	dim   int
+	dim   int           // 1, 3, 4 or 6; the largest of the pairs, whose friction is 0 where they have fewer
 	rows  int           // contacts of each copy
 	parts []*contactSet // whose deepest contacts these are; nil: all are found here
 	acts  []algebra.Num // see [System.masks]
@@ -31,7 +31,7 @@ type contactSet struct {
 
 // parameters are those of each contact of a set, which are sorted by point, then by pair.
 type parameters struct {
-	friction [2]algebra.Num // along both tangents
+	friction [5]algebra.Num // along both tangents, and against turns about the normal and both tangents; 0: none
 	margin   algebra.Num    // m
 	law      law
 	tangent  law // of the tangents of elliptic cones
@@ -39,8 +39,11 @@ type parameters struct {
 }
 
 func (p *parameters) numbers() []*algebra.Num {
-	return append(append([]*algebra.Num{&p.friction[0], &p.friction[1], &p.margin, &p.weight}, p.law.numbers()...),
-		p.tangent.numbers()...)
+	own := []*algebra.Num{&p.margin, &p.weight}
+	for i := range p.friction {
+		own = append(own, &p.friction[i])
+	}
+	return slices.Concat(own, p.law.numbers(), p.tangent.numbers())
 }
 
 // side holds the first or the second geoms of pairs of geoms.
@@ -72,7 +75,7 @@ const leastFriction = 1e-5
 type geomPair struct {
 	geom           [2]int
 	dim            int
-	friction       [2]float64
+	friction       [5]float64
 	margin         float64
 	solref         [2]float64
 	solimp         [5]float64
@@ -83,18 +86,20 @@ type geomPair struct {
 func (s *System) parameters(pair Pair) geomPair {
 	m := s.model
 	if i := pair.Explicit; i >= 0 {
-		return geomPair{[2]int{pair.Geom1, pair.Geom2}, m.PairDim[i],
-			[2]float64{m.PairFriction[i][0], m.PairFriction[i][1]}, m.PairMargin[i], m.PairSolRef[i], m.PairSolImp[i],
-			m.PairSolRefFriction[i]}
+		return geomPair{[2]int{pair.Geom1, pair.Geom2}, m.PairDim[i], m.PairFriction[i], m.PairMargin[i], m.PairSolRef[i],
+			m.PairSolImp[i], m.PairSolRefFriction[i]}
 	}
 	a, b := pair.Geom1, pair.Geom2
 	p := geomPair{geom: [2]int{a, b}, dim: m.ConDim(pair), margin: m.GeomMargin[a] + m.GeomMargin[b]}
-	friction := max(m.GeomFriction[a][0], m.GeomFriction[b][0])
+	friction := m.GeomFriction[a]
+	for i, other := range m.GeomFriction[b] {
+		friction[i] = max(friction[i], other)
+	}
 	if m.GeomPriority[a] != m.GeomPriority[b] {
 		if m.GeomPriority[b] > m.GeomPriority[a] {
 			a = b
 		}
-		friction = m.GeomFriction[a][0]
+		friction = m.GeomFriction[a]
 		p.solref, p.solimp = m.GeomSolRef[a], m.GeomSolImp[a]
 	} else {
 		share := 0.5
@@ -119,7 +124,7 @@ func (s *System) parameters(pair Pair) geomPair {
 			p.solimp[i] = share*m.GeomSolImp[a][i] + (1-share)*m.GeomSolImp[b][i]
 		}
 	}
-	p.friction = [2]float64{friction, friction}
+	p.friction = [5]float64{friction[0], friction[0], friction[1], friction[2], friction[2]}
 	return p
 }
 
@@ -175,9 +180,6 @@ func (s *System) prepareContacts(pairs []Pair) {
 	for _, pair := range pairs {
 		p := s.parameters(pair)
 		k := key{shapes: [2]GeomType{m.GeomType[p.geom[0]], m.GeomType[p.geom[1]]}, dim: p.dim}
-		if k.dim > 1 {
-			k.dim = 3
-		}
 		if hull := m.hull(p.geom[1]); hull != nil {
 			k.size = bits.Len(uint(len(hull.Vertices)))
 			vertices += len(hull.Vertices)
@@ -191,6 +193,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 		}
 		if links == 2 {
 			k.groups = [2]int{anyLink, anyLink}
+			k.dim = min(k.dim, 3) // those of 4 and 6 are with those of 3
 			if k.shapes[0] >= Sphere && k.shapes[1] <= Capsule {
 				k.shapes = [2]GeomType{Capsule, Capsule} // a sphere is one without length
 			}
@@ -211,7 +214,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 		if onTerrain {
 			found.points *= 2
 		}
-		set := s.contactSet(found, k.groups, k.dim, list)
+		set := s.contactSet(found, k.groups, list)
 		set.onTerrain = onTerrain
 		s.contacts = append(s.contacts, set)
 		if k.groups[0] != anyLink {
@@ -222,14 +225,17 @@ func (s *System) prepareContacts(pairs []Pair) {
 	}
 	for _, dim := range []int{1, 3} {
 		if len(between[dim]) > 0 {
-			s.acting = append(s.acting, s.selection(dim, between[dim]))
+			s.acting = append(s.acting, s.selection(between[dim]))
 		}
 	}
 }
 
 // selection is the set of the deepest contacts between links of some sets.
-func (s *System) selection(dim int, parts []*contactSet) *contactSet {
-	set := &contactSet{dim: dim, parts: parts}
+func (s *System) selection(parts []*contactSet) *contactSet {
+	set := &contactSet{parts: parts}
+	for _, part := range parts {
+		set.dim = max(set.dim, part.dim)
+	}
 	for i, number := range set.numbers() {
 		var all []algebra.Num
 		for _, part := range parts {
@@ -277,12 +283,12 @@ func (s *System) groupOf(link int) int {
 	return slices.IndexFunc(s.groups, func(g *group) bool { return slices.Contains(g.body, link) })
 }
 
-func (s *System) contactSet(c collision, groups [2]int, dim int, list []geomPair) *contactSet {
+func (s *System) contactSet(c collision, groups [2]int, list []geomPair) *contactSet {
 	m := s.model
-	set := &contactSet{collide: c.collide, points: c.points, dim: dim, rows: c.points * len(list)}
+	set := &contactSet{collide: c.collide, points: c.points, rows: c.points * len(list)}
 	all := s.allLinks()
 	for _, p := range list {
-		set.geoms = append(set.geoms, p.geom)
+		set.geoms, set.dim = append(set.geoms, p.geom), max(set.dim, p.dim)
 		if hull := m.hull(p.geom[1]); hull != nil {
 			set.hulls = append(set.hulls, *hull)
 		}
@@ -309,7 +315,12 @@ func (s *System) contactSet(c collision, groups [2]int, dim int, list []geomPair
 	}
 	list = slices.Repeat(list, c.points)
 	for i := range set.friction {
-		set.friction[i] = algebra.ColumnOf(list, func(p geomPair) float64 { return max(leastFriction, p.friction[i]) })
+		set.friction[i] = algebra.ColumnOf(list, func(p geomPair) float64 {
+			if i >= max(p.dim, 3)-1 {
+				return 0
+			}
+			return max(leastFriction, p.friction[i])
+		})
 	}
 	set.margin = algebra.ColumnOf(list, func(p geomPair) float64 { return p.margin })
 	solimp := func(p geomPair) [5]float64 { return p.solimp }

@@ -129,13 +129,16 @@ func (s *System) ExternalForces(state algebra.State) *Node {
 	}
 	for i, along := range s.contactForces(c, r.force, r.cone) {
 		set, contact := s.acting[i], c.Contacts[i]
-		force := zeroVector(set.rows)
-		for axis := range along {
-			force = force.Plus(contact.Frame[axis].By(along[axis]))
+		force, turn := zeroVector(set.rows), zeroVector(set.rows)
+		for axis, direction := range contact.Frame {
+			force = force.Plus(direction.By(along[axis]))
+			if 3+axis < set.dim {
+				turn = turn.Plus(direction.By(along[3+axis]))
+			}
 		}
 		force = force.Materialize()
 		arm := contact.Point.Minus(f.center.Each(func(x algebra.Num) algebra.Num { return spread(x, set.rows) }))
-		torque := arm.Cross(force)
+		torque := arm.Cross(force).Plus(turn)
 		for j, x := range []algebra.Num{torque.X, torque.Y, torque.Z, force.X, force.Y, force.Z} {
 			for side := range 2 {
 				signed := x

@@ -11,30 +11,30 @@ import (
 
 // cone holds the parameters of stacked elliptic cones.
 type cone struct {
-	friction [2]algebra.Num // along both tangents
-	mu       algebra.Num    // the opening of the cone in the solver's scaled space
+	friction []algebra.Num // of all axes but the normal
+	mu       algebra.Num   // the opening of the cone in the solver's scaled space
 	impRatio float64
 }
 
 // cone returns the cones with coefficients of friction.
-func (s *System) cone(friction [2]algebra.Num) cone {
+func (s *System) cone(friction [5]algebra.Num) cone {
 	impRatio := s.model.Opt.ImpRatio
 	mu := friction[0].Apply(func(f float64) float64 { return f / math.Sqrt(impRatio) }, func(f *Node) *Node {
 		return DivScalar(f, math.Sqrt(impRatio))
 	})
-	return cone{friction, mu, impRatio}
+	return cone{friction[:s.coneDim()-1], mu, impRatio}
 }
 
 // response is what the solver needs of the constraints at violations' accelerations y: the forces, and how
 // they change.
 type response struct {
 	force, slope algebra.Num            // of the stacked rows: slope is D where the force is not clipped
-	cone         [3]algebra.Num         // forces of elliptic cones
+	cone         perAxis                // forces of elliptic cones
 	coneSlope    map[[2]int]algebra.Num // (a, b), a <= b
 }
 
 // respond computes the response of the constraints.
-func (s *System) respond(c constraints, y algebra.Num, cones [3]algebra.Num) (r response) {
+func (s *System) respond(c constraints, y algebra.Num, cones perAxis) (r response) {
 	if y.Rows > 0 {
 		force := c.Stiffness.Times(y).Neg()
 		bounds := s.bounds()
@@ -53,19 +53,21 @@ func (s *System) respond(c constraints, y algebra.Num, cones [3]algebra.Num) (r 
 	dm := d.Times(cone.middle())
 	gap := z.normal.Minus(cone.mu.Times(z.tangent))
 	pull := dm.Times(gap).Times(cone.mu)
-	scale := [3]algebra.Num{cone.mu, cone.friction[0], cone.friction[1]}
-	direction := [3]algebra.Num{algebra.Constant(d.Rows, 1), z.u[0].Over(z.tangent).Materialize(),
-		z.u[1].Over(z.tangent).Materialize()}
+	scale := append([]algebra.Num{cone.mu}, cone.friction...)
+	direction := []algebra.Num{algebra.Constant(d.Rows, 1)}
+	for _, u := range z.u {
+		direction = append(direction, u.Over(z.tangent).Materialize())
+	}
 	ratio := cone.mu.Times(z.normal).Over(z.tangent).Materialize()
 	r.coneSlope = map[[2]int]algebra.Num{}
-	for a := range 3 {
+	for a := range scale {
 		da := d.Times(cone.share(a))
 		force := pull.Times(direction[a]).Times(scale[a])
 		if a == 0 {
 			force = pull.Neg()
 		}
 		r.cone[a] = choose(da.Times(cones[a]).Neg(), force)
-		for b := a; b < 3; b++ {
+		for b := a; b < len(scale); b++ {
 			var slope algebra.Num
 			bottom := none
 			switch {
@@ -92,15 +94,21 @@ func (s *System) respond(c constraints, y algebra.Num, cones [3]algebra.Num) (r 
 type zones struct {
 	top, bottom     algebra.Mask
 	normal, tangent algebra.Num
-	u               [2]algebra.Num
+	u               []algebra.Num
 }
 
-func (c cone) zones(y [3]algebra.Num) (z zones) {
+func (c cone) zones(y perAxis) (z zones) {
 	z.normal = y[0].Times(c.mu).Materialize()
-	for i := range z.u {
-		z.u[i] = y[1+i].Times(c.friction[i]).Materialize()
+	var square algebra.Num
+	for i, friction := range c.friction {
+		u := y[1+i].Times(friction).Materialize()
+		if z.u = append(z.u, u); i == 0 {
+			square = u.Square()
+		} else {
+			square = square.Plus(u.Square())
+		}
 	}
-	z.tangent = z.u[0].Square().Plus(z.u[1].Square()).Sqrt().Max(algebra.Constant(c.mu.Rows, 1e-15)).Materialize()
+	z.tangent = square.Sqrt().Max(algebra.Constant(c.mu.Rows, 1e-15)).Materialize()
 	z.top = c.mu.Times(z.tangent).Less(z.normal)
 	z.bottom = c.mu.Times(z.normal).Plus(z.tangent).Below(0)
 	return z
@@ -124,7 +132,7 @@ func (c cone) share(axis int) algebra.Num {
 
 // push turns forces of the constraints into forces on the dofs by joints' constraints, and on the links by
 // contacts.
-func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (dofs []algebra.Num, links []spatial) {
+func (s *System) push(c constraints, force algebra.Num, cones perAxis) (dofs []algebra.Num, links []spatial) {
 	dofs, links = s.noForce(), make([]spatial, len(s.groups))
 	for i, g := range s.groups {
 		links[i] = noMotion(g.rows())
@@ -154,9 +162,12 @@ func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (d
 			}
 			continue
 		}
-		total := zeroVector(n)
-		for axis := range along {
-			total = total.Plus(contact.Frame[axis].By(along[axis].Materialize()))
+		total, torque := zeroVector(n), zeroVector(n)
+		for axis, direction := range contact.Frame {
+			total = total.Plus(direction.By(along[axis].Materialize()))
+			if 3+axis < set.dim {
+				torque = torque.Plus(direction.By(along[3+axis].Materialize()))
+			}
 		}
 		total = total.Materialize()
 		for at, side := range set.sides {
@@ -164,6 +175,7 @@ func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (d
 				continue
 			}
 			wrench := forceAt(total, contact.Point)
+			wrench.Ang = wrench.Ang.Plus(torque)
 			if at == 0 {
 				wrench = wrench.each(algebra.Num.Neg)
 			}
@@ -173,8 +185,8 @@ func (s *System) push(c constraints, force algebra.Num, cones [3]algebra.Num) (d
 	return dofs, links
 }
 
-// contactForces returns the forces of the contacts of each set along their normals and tangents.
-func (s *System) contactForces(c constraints, force algebra.Num, cones [3]algebra.Num) (all [][3]algebra.Num) {
+// contactForces returns the forces and torques of the contacts of each set.
+func (s *System) contactForces(c constraints, force algebra.Num, cones perAxis) (all []perAxis) {
 	next, cone := s.equalities(), 0
 	for _, r := range s.rows {
 		next += r.weight.Rows
@@ -185,19 +197,19 @@ func (s *System) contactForces(c constraints, force algebra.Num, cones [3]algebr
 	}
 	for i, set := range s.acting {
 		n := set.rows
-		var along [3]algebra.Num
-		switch s.edges(set) {
-		case 1:
-			along = [3]algebra.Num{take(n), algebra.Constant(n, 0), algebra.Constant(n, 0)}
-		case 4:
+		var along perAxis
+		switch {
+		case set.dim == 1:
+			along = perAxis{take(n), algebra.Constant(n, 0), algebra.Constant(n, 0)}
+		case !s.elliptic(set):
 			along[0] = algebra.Constant(n, 0)
-			for t, friction := range c.Contacts[i].Friction {
+			for t, friction := range c.Contacts[i].Friction[:set.dim-1] {
 				plus, minus := take(n), take(n)
 				along[0] = along[0].Plus(plus.Plus(minus))
 				along[1+t] = plus.Minus(minus).Times(friction)
 			}
 		default:
-			for axis := range along {
+			for axis := range set.dim {
 				along[axis] = cones[axis].Slice(cone, n)
 			}
 			cone += n
@@ -219,8 +231,8 @@ func (s *System) toLinks(side side, of spatial, points int, links []spatial) {
 // joints. Those of contacts between links are matrices in the axes of the contacts, by their sets. Equalities
 // are not among them.
 func (s *System) springs(c constraints, r response) (links []stiffness, blocks map[[2]int]algebra.Num,
-	between map[int]symmetric) {
-	between = map[int]symmetric{}
+	between map[int]contactSlope) {
+	between = map[int]contactSlope{}
 	links, blocks = make([]stiffness, len(s.groups)), map[[2]int]algebra.Num{}
 	for i, g := range s.groups {
 		links[i] = links[i].each(func(algebra.Num) algebra.Num { return algebra.Constant(g.rows(), 0) })
@@ -249,22 +261,27 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 	cone := 0
 	for i, set := range s.acting {
 		n := set.rows
-		zero := algebra.Constant(n, 0)
-		k := symmetric{zero, zero, zero, zero, zero, zero} // in the axes of the contact
-		switch s.edges(set) {
-		case 1:
-			k.XX = take(n)
-		case 4:
-			for t, friction := range c.Contacts[i].Friction {
+		k := contactSlope{}
+		for a := range max(3, set.dim) {
+			for b := a; b < max(3, set.dim); b++ {
+				k[[2]int{a, b}] = algebra.Constant(n, 0)
+			}
+		}
+		normal := [2]int{}
+		switch {
+		case set.dim == 1:
+			k[normal] = take(n)
+		case !s.elliptic(set):
+			for t, friction := range c.Contacts[i].Friction[:set.dim-1] {
 				plus, minus := take(n), take(n)
 				sum := plus.Plus(minus)
-				k.XX = k.XX.Plus(sum)
-				*[]*algebra.Num{&k.YY, &k.ZZ}[t] = sum.Times(friction.Square()).Materialize()
-				*[]*algebra.Num{&k.XY, &k.XZ}[t] = plus.Minus(minus).Times(friction).Materialize()
+				k[normal] = k[normal].Plus(sum)
+				k[[2]int{1 + t, 1 + t}] = sum.Times(friction.Square()).Materialize()
+				k[[2]int{0, 1 + t}] = plus.Minus(minus).Times(friction).Materialize()
 			}
 		default:
-			for at, entry := range k.entries() {
-				*entry = r.coneSlope[conePairs[at]].Slice(cone, n)
+			for _, pair := range keysOf(k) {
+				k[pair] = r.coneSlope[pair].Slice(cone, n)
 			}
 			cone += n
 		}
@@ -277,7 +294,7 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 			moving = 0
 		}
 		side := set.sides[moving]
-		world := stiffnessAt(k.turned(c.Contacts[i].Frame), c.Contacts[i].Point).materialize()
+		world := k.stiffness(set.dim, c.Contacts[i]).materialize()
 		group := s.groups[side.group].rows()
 		links[side.group] = links[side.group].plus(world.each(func(x algebra.Num) algebra.Num {
 			return sumRows(group, x, slices.Repeat(side.link, set.points))
@@ -286,8 +303,44 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 	return links, blocks, between
 }
 
-// conePairs are the entries of the symmetric slopes of cones.
-var conePairs = [6][2]int{{0, 0}, {1, 1}, {2, 2}, {0, 1}, {0, 2}, {1, 2}}
+// contactSlope is how the forces and torques of contacts change with the motions along and about their axes: the
+// entries (a, b), a <= b, of symmetric matrices.
+type contactSlope map[[2]int]algebra.Num
+
+// block returns the entries of three axes with themselves.
+func (k contactSlope) block(first int) symmetric {
+	entry := func(a, b int) algebra.Num { return k[[2]int{first + a, first + b}] }
+	return symmetric{entry(0, 0), entry(1, 1), entry(2, 2), entry(0, 1), entry(0, 2), entry(1, 2)}
+}
+
+// stiffness returns the slope in the axes of the world, about its origin, of contacts of a dimension.
+func (k contactSlope) stiffness(dim int, c contact) stiffness {
+	at := stiffnessAt(k.block(0).turned(c.Frame), c.Point)
+	if dim <= 3 {
+		return at
+	}
+	none := k[[2]int{0, 0}].Zero()
+	for a := range 6 {
+		for b := max(a, dim); b < 6; b++ {
+			k[[2]int{a, b}] = none
+		}
+	}
+	// Of the torques of linear motions, by columns.
+	var of [3]algebra.Vector
+	for a := range of {
+		of[a] = zeroVector(none.Rows)
+		for b, axis := range c.Frame {
+			of[a] = of[a].Plus(axis.By(k[[2]int{a, 3 + b}]))
+		}
+		of[a] = of[a].Materialize()
+	}
+	column := func(i int) algebra.Vector {
+		return of[0].By(component(c.Frame[0], i)).Plus(of[1].By(component(c.Frame[1], i))).
+			Plus(of[2].By(component(c.Frame[2], i))).Materialize()
+	}
+	couple := algebra.Rotation{X: column(0), Y: column(1), Z: column(2)}
+	return at.plus(turningAt(couple, k.block(3).turned(c.Frame), c.Point))
+}
 
 // turned returns a matrix, given in the axes of a frame, in the axes of the world.
 func (s symmetric) turned(frame [3]algebra.Vector) symmetric {

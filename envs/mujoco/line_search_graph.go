@@ -12,9 +12,9 @@ type search struct {
 	// Of the stacked rows, [R, B]: the force at 0 before it is clipped, its change by the step, the change of
 	// the violation, and the curvature where the force is not clipped.
 	Force, ForceStep, Step, Bend *Node
-	Cones, ConeSteps             [3]algebra.Num
+	Cones, ConeSteps             perAxis
 	ConeStiffness                algebra.Num
-	Friction                     [2]algebra.Num // of the cones
+	Friction                     [5]algebra.Num // of the cones
 
 	Slope, Curvature algebra.Num // of the parabola at 0
 	Descent          algebra.Num // minus the slope of the cost at 0
@@ -66,19 +66,27 @@ func (s *System) slope(l search) (first, second algebra.Num) {
 	}
 	if n := l.Cones[0].Rows; n > 0 {
 		cone, d := s.cone(l.Friction), l.ConeStiffness
-		var y [3]algebra.Num
-		for i := range y {
+		var y perAxis
+		for i := range 1 + len(cone.friction) {
 			y[i] = moved(l.Cones[i], l.Length, l.ConeSteps[i])
 		}
 		z := cone.zones(y)
-		v := [2]algebra.Num{cone.friction[0].Times(l.ConeSteps[1]), cone.friction[1].Times(l.ConeSteps[2])}
-		slip := z.u[0].Times(v[0]).Plus(z.u[1].Times(v[1])).Over(z.tangent).Materialize() // of the tangent
-		bend := v[0].Square().Plus(v[1].Square()).Minus(slip.Square()).Over(z.tangent).Materialize()
+		var slip, square algebra.Num // of the tangent
+		for i, friction := range cone.friction {
+			v := friction.Times(l.ConeSteps[1+i])
+			if i == 0 {
+				slip, square = z.u[i].Times(v), v.Square()
+			} else {
+				slip, square = slip.Plus(z.u[i].Times(v)), square.Plus(v.Square())
+			}
+		}
+		slip = slip.Over(z.tangent).Materialize()
+		bend := square.Minus(slip.Square()).Over(z.tangent).Materialize()
 		gap := z.normal.Minus(cone.mu.Times(z.tangent)).Materialize()
 		rate := cone.mu.Times(l.ConeSteps[0].Minus(slip)).Materialize()
 		dm := d.Times(cone.middle())
 		bottom, bottomCurve := algebra.Constant(n, 0), algebra.Constant(n, 0)
-		for i := range y {
+		for i := range 1 + len(cone.friction) {
 			k := d.Times(cone.share(i)).Times(l.ConeSteps[i])
 			bottom, bottomCurve = bottom.Plus(k.Times(y[i])), bottomCurve.Plus(k.Times(l.ConeSteps[i]))
 		}
@@ -107,8 +115,8 @@ func (s *System) zonesCrossed(l search) algebra.Num {
 		crossed = crossed.Plus(count.Sum())
 	}
 	if l.Cones[0].Rows > 0 {
-		var end [3]algebra.Num
-		for i := range end {
+		var end perAxis
+		for i := range s.coneDim() {
 			end[i] = l.Cones[i].Plus(l.ConeSteps[i])
 		}
 		cone := s.cone(l.Friction)

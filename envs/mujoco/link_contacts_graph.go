@@ -44,8 +44,8 @@ func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p pa
 		rows := lowest(violation.Matrix(), set.rows)
 		c.Rows = rows
 		for _, x := range []*algebra.Num{&violation, &d, &c.Point.X, &c.Point.Y, &c.Point.Z, &along.X, &along.Y, &along.Z,
-			&from.X, &from.Y, &from.Z, &p.friction[0], &p.friction[1], &p.law.stiffness, &p.law.damping,
-			&p.tangent.damping, &p.weight} {
+			&from.X, &from.Y, &from.Z, &p.friction[0], &p.friction[1], &p.friction[2], &p.friction[3], &p.friction[4],
+			&p.law.stiffness, &p.law.damping, &p.tangent.damping, &p.weight} {
 			if x.Rows > 0 {
 				*x = pick(*x, rows)
 			}
@@ -57,7 +57,12 @@ func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p pa
 	}
 	one, other := touch{normal: along}.frame()
 	c.Frame, c.Friction = [3]algebra.Vector{along, one, other}, p.friction
-	c.Jacobian = s.jacobian(k, c.Point, c.Frame, false, mask, from)
+	linear := s.jacobian(k, c.Point, c.Frame, false, mask, from)
+	copy(c.Jacobian[:], linear[:])
+	if set.dim > 3 {
+		turning := s.jacobian(k, c.Point, c.Frame, true, mask, from)
+		copy(c.Jacobian[3:set.dim], turning[:])
+	}
 	return c, p, violation, d
 }
 
@@ -272,7 +277,7 @@ func (s *System) pushAlong(jacobian *Node, force algebra.Num, dofs []algebra.Num
 type update struct{ U, D *Node } // [n, nv, B] and [n, B]
 
 // coupling returns the updates by equalities, and by contacts between links with slopes between.
-func (s *System) coupling(g *Graph, batch int, c constraints, r response, between map[int]symmetric) (u update) {
+func (s *System) coupling(g *Graph, batch int, c constraints, r response, between map[int]contactSlope) (u update) {
 	var rows, slopes []*Node
 	next := 0
 	for _, r := range s.rows {
@@ -288,27 +293,68 @@ func (s *System) coupling(g *Graph, batch int, c constraints, r response, betwee
 		k, jacobian := between[i], c.Contacts[i].Jacobian
 		wide := func(x algebra.Num) *Node { return Reshape(x.Spread(g, batch), set.rows, 1, batch) }
 		if set.dim == 1 {
-			rows, slopes = append(rows, jacobian[0]), append(slopes, Reshape(wide(k.XX), set.rows, batch))
+			rows, slopes = append(rows, jacobian[0]), append(slopes, Reshape(wide(k[[2]int{}]), set.rows, batch))
 			continue
 		}
-		// The slopes are L diag(d) L'.
-		safe := func(x, by algebra.Num, above algebra.Num) algebra.Num {
-			return above.Less(by).Choose(x.Over(by.Max(algebra.Constant(by.Rows, 1e-30))), by.Zero()).Materialize()
+		lower, diagonal := k.factorized(set.dim)
+		var along, size []*Node
+		for i := range set.dim {
+			row := jacobian[set.dim-1]
+			for j := set.dim - 1; j > i; j-- {
+				if share := Mul(wide(lower[[2]int{i, j}]), jacobian[j]); j == set.dim-1 {
+					row = share
+				} else {
+					row = Add(share, row)
+				}
+			}
+			if i < set.dim-1 {
+				row = Add(jacobian[i], row)
+			}
+			along, size = append(along, row), append(size, wide(diagonal[i]))
 		}
-		const rounding = 1e-6
-		zero := algebra.Constant(set.rows, 0)
-		xy, xz := safe(k.XY, k.XX, zero), safe(k.XZ, k.XX, zero)
-		yy, yz := k.YY.Minus(xy.Times(k.XY)).Max(zero).Materialize(), k.YZ.Minus(xy.Times(k.XZ)).Materialize()
-		yz = safe(yz, yy, k.YY.Scale(rounding))
-		zz := k.ZZ.Minus(xz.Times(k.XZ)).Minus(yz.Times(yz).Times(yy)).Max(zero).Materialize()
-		first := Add(jacobian[0], Add(Mul(wide(xy), jacobian[1]), Mul(wide(xz), jacobian[2])))
-		second := Add(jacobian[1], Mul(wide(yz), jacobian[2]))
 		nv := s.model.Sizes.NV
-		rows = append(rows, Reshape(Stack([]*Node{first, second, jacobian[2]}, 1), 3*set.rows, nv, batch))
-		slopes = append(slopes, Reshape(Concatenate([]*Node{wide(k.XX), wide(yy), wide(zz)}, 1), 3*set.rows, batch))
+		rows = append(rows, Reshape(Stack(along, 1), set.dim*set.rows, nv, batch))
+		slopes = append(slopes, Reshape(Concatenate(size, 1), set.dim*set.rows, batch))
 	}
 	u.U, u.D = xla.Store(Concatenate(rows, 0)), xla.Store(Concatenate(slopes, 0))
 	return u
+}
+
+// factorized returns L and D of slopes L diag(D) L' of contacts of a dimension: the entries (i, j), i < j, are of row j
+// of L.
+func (k contactSlope) factorized(dim int) (lower contactSlope, diagonal []algebra.Num) {
+	const rounding = 1e-6
+	lower = contactSlope{}
+	n := k[[2]int{}].Rows
+	zero := algebra.Constant(n, 0)
+	for i := range dim {
+		least := zero
+		for j := i; j < dim; j++ {
+			entry := k[[2]int{i, j}]
+			for m := range i {
+				by := lower[[2]int{m, i}]
+				if m == 0 {
+					by = by.Times(k[[2]int{0, j}])
+				} else {
+					by = by.Times(lower[[2]int{m, j}]).Times(diagonal[m])
+				}
+				entry = entry.Minus(by)
+			}
+			if j > i {
+				if i > 0 {
+					entry = entry.Materialize()
+				}
+				over := entry.Over(diagonal[i].Max(algebra.Constant(n, 1e-30)))
+				lower[[2]int{i, j}] = least.Less(diagonal[i]).Choose(over, diagonal[i].Zero()).Materialize()
+				continue
+			}
+			if i > 0 {
+				entry, least = entry.Max(zero).Materialize(), k[[2]int{i, i}].Scale(rounding)
+			}
+			diagonal = append(diagonal, entry)
+		}
+	}
+	return lower, diagonal
 }
 
 // together is the number of rows of an update that are solved at once. With the right side they are the

@@ -26,10 +26,10 @@ type newton struct {
 // estimate is what the solver knows of an acceleration.
 type estimate struct {
 	Acceleration []algebra.Num
-	Residual     []algebra.Num  // M a - tau
-	Rate         algebra.Num    // J a - aref of the stacked rows
-	Cones        [3]algebra.Num // the same of elliptic cones
-	Done         algebra.Num    // 1 where the minimum is found, one row
+	Residual     []algebra.Num // M a - tau
+	Rate         algebra.Num   // J a - aref of the stacked rows
+	Cones        perAxis       // the same of elliptic cones
+	Done         algebra.Num   // 1 where the minimum is found, one row
 }
 
 const (

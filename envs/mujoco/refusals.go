@@ -158,7 +158,7 @@ func (c *checker) tendons() {
 // contacts returns the pairs whose contacts are modelled. It refuses or notes the others.
 func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) {
 	touching := map[int]bool{}
-	unknown, kinds, torsion, apart := map[[2]GeomType][]Pair{}, [][2]GeomType{}, 0, 0
+	unknown, kinds, apart := map[[2]GeomType][]Pair{}, [][2]GeomType{}, 0
 	all := c.Pairs()
 	if o.Contacts != nil {
 		all = c.limit(all, o.Contacts)
@@ -177,12 +177,7 @@ func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) 
 			unknown[kind] = append(unknown[kind], p)
 			continue
 		}
-		if pairs = append(pairs, p); c.ConDim(p) > 3 {
-			torsion++
-		}
-	}
-	if torsion > 0 {
-		note("%d pairs of condim 4 or 6 act as condim 3: without torsional and rolling friction", torsion)
+		pairs = append(pairs, p)
 	}
 	if apart > 0 {
 		note("%d pairs of the robot's own geoms did not touch in random poses and are left out", apart)

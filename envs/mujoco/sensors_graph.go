@@ -35,8 +35,8 @@ func (s *System) feel(state algebra.State, control *Node) *felt {
 		response := s.respond(n.Constraints, n.At.Rate, n.At.Cones)
 		for i, along := range s.contactForces(n.Constraints, response.force, response.cone) {
 			total := zeroVector(s.acting[i].rows)
-			for axis := range along {
-				total = total.Plus(n.Constraints.Contacts[i].Frame[axis].By(along[axis]))
+			for axis, direction := range n.Constraints.Contacts[i].Frame {
+				total = total.Plus(direction.By(along[axis]))
 			}
 			f.forces = append(f.forces, total.Materialize())
 		}

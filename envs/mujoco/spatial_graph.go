@@ -159,6 +159,22 @@ func stiffnessAt(k symmetric, p algebra.Vector) stiffness {
 	}
 }
 
+// turningAt is that of springs at a point whose torques depend on linear motions of the point, by columns, and on
+// turns, and whose forces depend on turns by the transpose of the former.
+func turningAt(couple algebra.Rotation, turning symmetric, p algebra.Vector) stiffness {
+	var lever [3]algebra.Vector // torques of the forces of turns, by columns
+	for j := range lever {
+		lever[j] = p.Cross(algebra.Vector{X: component(couple.X, j), Y: component(couple.Y, j),
+			Z: component(couple.Z, j)}).Materialize()
+	}
+	both := func(i, j int) algebra.Num { return component(lever[i], j).Plus(component(lever[j], i)) }
+	own := symmetric{both(0, 0), both(1, 1), both(2, 2), both(0, 1), both(0, 2), both(1, 2)}
+	for i, entry := range own.entries() {
+		*entry = entry.Plus(*turning.entries()[i])
+	}
+	return stiffness{Ang: own, Couple: couple, Lin: diagonal(p.X.Zero())}
+}
+
 // inertia is the stiffness of a rigid body: its moment about the origin, its mass, and its mass times the
 // position of its centre.
 type inertia struct {

@@ -45,8 +45,8 @@ type Options struct {
 	// Contacts are pairs of geoms, by their names or those of their bodies, to which contacts are limited; nil
 	// allows all that MuJoCo tests. What rarely touches costs as much as what does.
 	Contacts [][2]string
-	// LinkContacts is the largest number of contacts between links that act at a time in a copy, for each
-	// dimension (condim 1, or 3 and above); 0 means 12. Of more, the deepest act, and links sink into each
+	// LinkContacts is the largest number of contacts between links that act at a time in a copy, of those without
+	// friction (condim 1) and of those with it; 0 means 12. Of more, the deepest act, and links sink into each
 	// other at the others until these are among the deepest. Results are exact as long as no more touch.
 	LinkContacts int
 	// Terrain replaces the planes of the model; nil: they stay.

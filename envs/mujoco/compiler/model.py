@@ -67,8 +67,7 @@ def read(path):
 
 
 def only(m, pairs):
-    """Lets only these pairs of geoms touch, without torsional and rolling friction, which the engine lacks."""
-    m.geom_condim[:], m.pair_dim[:] = np.minimum(m.geom_condim, 3), np.minimum(m.pair_dim, 3)
+    """Lets only these pairs of geoms touch."""
     allowed = {tuple(sorted(pair)) for pair in pairs}
     mujoco.set_mjcb_contactfilter(lambda m, d, a, b: tuple(sorted((a, b))) not in allowed)
     for k in range(m.npair):
