@@ -32,7 +32,7 @@ func BenchmarkRollout(b *testing.B) {
 	task := scoring.NewTask(environment(*env), []int{256, 256}, *steps)
 	size := batchOr(256)
 	task.Weights = scoring.Precision(*weights)
-	evaluator := must.Get(scoring.NewEvaluator(platform, task, scoring.Plan{Policies: size, Slice: *slice}))
+	evaluator := must.Get(task.Evaluator(platform, scoring.Plan{Policies: size, Slice: *slice}))
 	defer evaluator.Free()
 	population := randomPolicies(task, size)
 	defer population.Free()
@@ -86,7 +86,7 @@ func BenchmarkAdaptation(b *testing.B) {
 	task := scoring.NewTask(live, []int{256, 256}, *steps)
 	population := randomPolicies(task, *policies)
 	defer population.Free()
-	evaluator := must.Get(scoring.NewEvaluator(platform, task, scoring.Plan{Policies: *policies, States: *episodes}))
+	evaluator := must.Get(task.Evaluator(platform, scoring.Plan{Policies: *policies, States: *episodes}))
 	defer evaluator.Free()
 	first, fastest := best(b, func() {
 		for _, value := range multipliers[:*values] {
@@ -114,7 +114,7 @@ func BenchmarkGeneration(b *testing.B) {
 	for range max(1, *warmup) {
 		must.Get(search.Step())
 	}
-	evaluator := must.Get(scoring.NewEvaluator(platform, search.Task(), scoring.Plan{Policies: base.Batch, Slice: base.Slice}))
+	evaluator := must.Get(search.Task().Evaluator(platform, scoring.Plan{Policies: base.Batch, Slice: base.Slice}))
 	defer evaluator.Free()
 	population := randomPolicies(search.Task(), base.Batch)
 	defer population.Free()

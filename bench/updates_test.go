@@ -97,7 +97,7 @@ func benchTD3() updates {
 		Learner td3.TrainingState
 		Buffer  replay.Buffer
 	}
-	algorithm := td3.New(td3.Default(), nn.NewPolicy(observations, []int{256, 256}, actions))
+	algorithm := td3.Default().For(nn.NewPolicy(observations, []int{256, 256}, actions))
 	return newUpdates(func(key random.Key) whole {
 		g := key.Hi.Graph()
 		one := key.FoldInEach(graph.Const(g, []int32{0}))
@@ -124,7 +124,7 @@ func benchVariation() updates {
 		Individuals, Observations *graph.Node
 		Critic                    nn.Network
 	}
-	algorithm := td3.New(td3.Default(), nn.NewPolicy(observations, []int{256, 256}, actions))
+	algorithm := td3.Default().For(nn.NewPolicy(observations, []int{256, 256}, actions))
 	return newUpdates(func(key random.Key) whole {
 		which := graph.Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, *individuals), 0)
 		individuals := algorithm.Actor.Init(key.FoldInEach(which))
@@ -151,7 +151,7 @@ func benchSAC() updates {
 		Losses *graph.Node
 	}
 	config := sac.Default()
-	algorithm := sac.New(config, observations+count, actions)
+	algorithm := config.For(observations+count, actions)
 	layout := replay.Layout{Obs: observations + count, Actions: actions}
 	task := skills.Problem{Env: must.Get(envs.Make("ant-uni")), Skills: skills.Distribution{OneHot: count}}
 	diayn := skills.DIAYN{LearningRate: config.LearningRate, Hidden: config.Hidden}
@@ -219,9 +219,14 @@ func BenchmarkTraining(b *testing.B) {
 		"compile-s": search.CompileTime().Seconds(), "checkpoint-s": time.Since(start).Seconds()})
 }
 
+// replayer is a search with a replay buffer.
+type replayer interface {
+	Replay() (buffer *replay.Store, total int64)
+}
+
 // written is the number of transitions written to the replay buffer so far, if the search has one.
 func written(search algorithms.Search) (total int64) {
-	if r, ok := search.(algorithms.Replayer); ok {
+	if r, ok := search.(replayer); ok {
 		_, total = r.Replay()
 	}
 	return total
@@ -230,7 +235,7 @@ func written(search algorithms.Search) (total int64) {
 // checkpoint writes the state, and the transitions after the first ones.
 func checkpoint(b *testing.B, search algorithms.Search, from int64) {
 	arrays := must.Get(search.State().Arrays())
-	if r, ok := search.(algorithms.Replayer); ok {
+	if r, ok := search.(replayer); ok {
 		if buffer, total := r.Replay(); buffer != nil {
 			capacity, width := buffer.Shape()
 			rows := must.Get(buffer.Rows(total, max(from, total-capacity), total))

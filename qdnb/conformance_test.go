@@ -1,7 +1,6 @@
 package qdnb
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
-	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
@@ -84,29 +82,6 @@ func TestAlgorithms(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Every algorithm has one preset and one record.
-func TestPresetsHaveRecords(t *testing.T) {
-	presets := slices.Concat(slices.Collect(maps.Keys(evolution.Algorithms)), slices.Collect(maps.Keys(skills.Algorithms)),
-		[]string{"ppo"})
-	slices.Sort(presets)
-	errtest.Equal(t, "the presets", presets, slices.Sorted(slices.Values(Algorithms())))
-	all := map[string]algorithms.Entry{}
-	algorithms.Add(all, "dns", algorithms.Entry{})
-	func() {
-		defer func() {
-			errtest.Equal(t, "a second preset panics", recover(), `algorithm "dns" has two presets: rename one`)
-		}()
-		algorithms.Add(all, "dns", algorithms.Entry{})
-	}()
-	evolution.Algorithms["unrecorded"] = evolution.Algorithms["dns"]
-	defer delete(evolution.Algorithms, "unrecorded")
-	errtest.Want(t, errtest.Of(registry.Find("unrecorded")), `"unrecorded" has a preset, but no record`)
-	sac := skills.Algorithms["sac"]
-	delete(skills.Algorithms, "sac")
-	defer func() { skills.Algorithms["sac"] = sac }()
-	errtest.Want(t, errtest.Of(registry.Find("sac")), `"sac" has a record, but no preset`)
 }
 
 // survives trains where rewards, states, observations or ends are not finite: that costs their episodes, not

@@ -64,7 +64,7 @@ func ledgerEntries() (list []entry) {
 	add := func(name, algorithm, env string) {
 		list = append(list, entry{name + " " + env, qdnb.Spec{Algorithm: algorithm, Env: env}})
 	}
-	for _, name := range registry.Names() {
+	for _, name := range records.Names() {
 		if must.Get(registry.Find(name)).NeedsGradients() {
 			add(name, name, "sphere")
 			continue
@@ -196,7 +196,7 @@ func numbers(t *testing.T, e entry, backend string) string {
 
 // smallEntries are small runs of all algorithms, and those of settingEntries.
 func smallEntries() (list []entry) {
-	for _, name := range registry.Names() {
+	for _, name := range records.Names() {
 		spec := qdnb.Smallest(name, "")
 		list = append(list, entry{name + " " + spec.Env, spec})
 	}

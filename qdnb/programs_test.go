@@ -15,7 +15,6 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/records"
-	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla"
@@ -158,7 +157,7 @@ func welcome(t *testing.T, name string, kind backend.Kind, programs []session.Pr
 // Programs for TPUs are built. Those for GPUs are checked with the ledger. Small networks have the same operations as the
 // paper's.
 func TestProgramsForAcceleratorsBuild(t *testing.T) {
-	for _, name := range registry.Names() {
+	for _, name := range records.Names() {
 		spec := qdnb.Smallest(name, "")
 		welcome(t, name, backend.TPU, must.Get(spec.Programs(backend.TPU, 1)))
 		if name == "map-elites" || name == "pga-aurora" {

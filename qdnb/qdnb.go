@@ -33,7 +33,7 @@ package qdnb
 import (
 	"context"
 
-	"example.com/qdnb/qdnb/algorithms/registry"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/qdnb/watch"
@@ -145,4 +145,4 @@ func Backend(ctx context.Context, spec string) (string, error) {
 }
 
 // Algorithms lists the names of the algorithms of [Train].
-func Algorithms() []string { return registry.Names() }
+func Algorithms() []string { return records.Names() }

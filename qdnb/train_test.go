@@ -17,8 +17,8 @@ import (
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/wheel"
-	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -264,7 +264,7 @@ func TestEndOfBudgetIsMeasured(t *testing.T) {
 			if slices.Index(final, 1) != last {
 				t.Errorf("rows of a measurement at the end: %v", final)
 			}
-			if steps := nb.Must(table.Column(algorithms.EvaluationSteps)); steps[last]-steps[last-1] != steps[0] {
+			if steps := nb.Must(table.Column(records.EvaluationSteps)); steps[last]-steps[last-1] != steps[0] {
 				t.Errorf("the measurement at the end is not counted: evaluation steps %v", steps)
 			}
 			stored, status := nb.Must(run.RepertoireMap()).Stats(), run.Status

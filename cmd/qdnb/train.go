@@ -16,7 +16,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
@@ -227,8 +226,8 @@ func corrected(run *runs.Run) *correctedStats {
 // evaluationSteps returns the control steps of a run's evaluations that only measure.
 func evaluationSteps(run *runs.Run) int64 {
 	table, err := run.Metrics()
-	if err == nil && slices.Contains(table.Columns, algorithms.EvaluationSteps) && len(table.Rows) > 0 {
-		steps, _ := table.Column(algorithms.EvaluationSteps)
+	if err == nil && slices.Contains(table.Columns, records.EvaluationSteps) && len(table.Rows) > 0 {
+		steps, _ := table.Column(records.EvaluationSteps)
 		return int64(steps[len(steps)-1])
 	}
 	return 0

@@ -5,7 +5,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
@@ -39,11 +38,4 @@ type Search interface {
 	CompileTime() time.Duration
 	// Close frees the programs and the memory on the devices.
 	Close()
-}
-
-// Replayer is a [Search] with a replay buffer, which is stored apart from the rest of the state.
-type Replayer interface {
-	Search
-	// Replay returns the buffer, nil if this search has none, and the number of rows written so far.
-	Replay() (buffer *replay.Store, total int64)
 }

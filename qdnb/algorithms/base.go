@@ -3,6 +3,7 @@ package algorithms
 import (
 	"time"
 
+	"example.com/qdnb/internal/collection"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -22,7 +23,7 @@ type Base struct {
 	seed      int64
 	plan      scoring.Plan
 	evaluator *scoring.Evaluator
-	found     *Collection
+	found     *collection.Collection
 }
 
 // NewBase compiles the evaluation of populations of a size in a task, and their insertion into cells,
@@ -42,9 +43,9 @@ func newBase(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scori
 	seed int64) (b *Base, err error) {
 	b = &Base{Programs: &xla.Scope{Platform: p}, Seed: p.Seed(seed).First(), Generation: -1, task: task,
 		seed: seed, plan: plan}
-	if b.evaluator, err = scoring.NewEvaluator(p, task, plan); err == nil {
+	if b.evaluator, err = task.Evaluator(p, plan); err == nil {
 		b.Programs.Own(b.evaluator)
-		b.found, err = NewCollection(b.Programs, task, centroids, plan.Policies, plan.Episodes)
+		b.found, err = collection.New(b.Programs, task, centroids, plan.Policies, plan.Episodes)
 	}
 	if err != nil {
 		b.Close()

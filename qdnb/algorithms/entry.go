@@ -2,7 +2,6 @@ package algorithms
 
 import (
 	"cmp"
-	"fmt"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
@@ -19,14 +18,6 @@ type Entry struct {
 	DiscreteActions bool // it also learns discrete actions, see package scoring
 
 	Options []envs.Option // of the environment that it trains in
-}
-
-// Add adds an algorithm to those of a package. It panics if there is one of the same name.
-func Add(all map[string]Entry, name string, e Entry) {
-	if _, twice := all[name]; twice {
-		panic(fmt.Sprintf("algorithm %q has two presets: rename one", name))
-	}
-	all[name] = e
 }
 
 // Tuned returns the algorithm in an environment with the hyperparameters that tune changes, and an error if

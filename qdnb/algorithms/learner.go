@@ -10,6 +10,7 @@ import (
 
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/xla"
@@ -131,14 +132,10 @@ func (l *Learner) Rollout(genotypes xla.Array) (scoring.Results, error) {
 // Choices are the actions of a [envs.Discrete] environment; empty for others.
 func (l *Learner) Choices() xla.Array { return l.evaluator.Choices }
 
-// EvaluationSteps is the column of the control steps of evaluations that only measure. They are not
-// environment steps, since the search learns nothing from them.
-const EvaluationSteps = "evaluation_steps"
-
 // nonWord matches what the name of a column leaves out.
 var nonWord = regexp.MustCompile(`[^\p{L}\p{Nd}]+`)
 
-// Columns implements [Search]: those of Describes, the metrics, and [EvaluationSteps].
+// Columns implements [Search]: those of Describes, the metrics, and [records.EvaluationSteps].
 func (l *Learner) Columns() (columns []string) {
 	if l.Describes {
 		columns = []string{"fitness_mean", "fitness_std"}
@@ -150,7 +147,7 @@ func (l *Learner) Columns() (columns []string) {
 			columns = append(columns, name+"_mean", name+"_max")
 		}
 	}
-	return slices.Concat(columns, l.metrics, []string{EvaluationSteps})
+	return slices.Concat(columns, l.metrics, []string{records.EvaluationSteps})
 }
 
 // described returns what Describes adds for an evaluation.

@@ -172,7 +172,7 @@ func metricCurves(data *Data, methods, envs []string, axis curveAxis) (figures.G
 func PriorCoverage(data *Data) (figures.Grid, error) {
 	var lines []seeds
 	for _, prior := range []bool{true, false} {
-		for _, method := range records.With("-reward") {
+		for _, method := range records.Compared("-reward") {
 			s := curvesOf(method, data.PriorRuns(method, prior))
 			if !prior {
 				s.name += " without prior"
@@ -205,7 +205,7 @@ func curvesOf(method string, trained []results.Trained) seeds {
 			curve[i].Seconds = elapsed(r, p.EnvSteps, p.Seconds)
 		}
 		s.cpu = s.cpu || r.CPUSeconds > 0
-		if slices.Contains(records.With("aurora"), r.Algorithm) {
+		if slices.Contains(records.Compared("aurora"), r.Algorithm) {
 			curve = news(curve)
 		}
 		if len(curve) > 0 {

@@ -106,13 +106,13 @@ var components = []struct {
 }{
 	{"genetic mutation", qdMethods},
 	{"MAP-Elites", qdMethods},
-	{"policy gradient", slices.Concat(records.With("pga"), rlMethods)},
+	{"policy gradient", slices.Concat(records.Compared("pga"), rlMethods)},
 	{"SAC", rlMethods},
-	{"TD3", records.With("pga")},
-	{"unsupervised diversity", slices.Concat(records.With("aurora"), rlMethods)},
-	{"SMERL's sum", records.With("smerl")},
-	{"DADS' diversity", records.With("dads")},
-	{"DIAYN's diversity", records.With("diayn")},
+	{"TD3", records.Compared("pga")},
+	{"unsupervised diversity", slices.Concat(records.Compared("aurora"), rlMethods)},
+	{"SMERL's sum", records.Compared("smerl")},
+	{"DADS' diversity", records.Compared("dads")},
+	{"DIAYN's diversity", records.Compared("diayn")},
 }
 
 // Components returns table 2: the components of the eight methods.
@@ -172,8 +172,8 @@ var hyperparameterTables = map[int]struct {
 }{
 	4: {"Hyperparameters of DIAYN, DADS and SMERL", slices.Concat(rlMethods, records.Names(records.Unrewarded))},
 	5: {"Hyperparameters of MAP-Elites", []string{"map-elites"}},
-	6: {"Hyperparameters of PGA-MAP-Elites", records.With("pga")},
-	7: {"Hyperparameters of AURORA", records.With("aurora")},
+	6: {"Hyperparameters of PGA-MAP-Elites", records.Compared("pga")},
+	7: {"Hyperparameters of AURORA", records.Compared("aurora")},
 }
 
 // publishedHyperparameters has the rows of all tables. Its exceptions are values by environment.

@@ -397,7 +397,7 @@ func ratio(a, b float64) string {
 // reward, summed with it, and in SMERL.
 func rewardMethods() (list []string) {
 	for _, name := range records.Names(records.Unrewarded) {
-		list = append(append(list, name), records.With(name)...)
+		list = append(append(list, name), records.Compared(name)...)
 	}
 	return list
 }

@@ -91,7 +91,7 @@ func NewRollouts(platform *xla.Platform, set *Set, env envs.Env, episodes int, s
 	for _, recorder := range recorders {
 		r.recorders = append(r.recorders, recorder(task.Length))
 	}
-	r.evaluator, err = scoring.NewEvaluator(platform, task, scoring.Plan{Policies: r.together,
+	r.evaluator, err = task.Evaluator(platform, scoring.Plan{Policies: r.together,
 		States: r.states, Slice: slice, Recorders: r.recorders})
 	if err != nil {
 		return nil, err

@@ -169,7 +169,7 @@ func adaptPrograms(platform *xla.Platform, spec Spec) error {
 	}
 	const together, states = 20, 100
 	task := scoring.NewTask(live, []int{256, 256}, env.Spec().Length)
-	evaluator, err := scoring.NewEvaluator(platform, task, scoring.Plan{Policies: together,
+	evaluator, err := task.Evaluator(platform, scoring.Plan{Policies: together,
 		States: states, Slice: policies.Slice(platform.Kind, together, states, task)})
 	if err != nil {
 		return err

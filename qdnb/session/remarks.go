@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 )
 
@@ -74,7 +74,7 @@ func (s *session) remarkSize(o scoring.Outcome, filled int) {
 		if s.largest > 2 {
 			return
 		}
-	} else if slices.Contains(columns, algorithms.EvaluationSteps) {
+	} else if slices.Contains(columns, records.EvaluationSteps) {
 		return
 	}
 	if valid := s.status.Evaluations - s.status.Invalid; (o.Generation >= 10 || s.done()) && size <= 2 && valid >= 100 {

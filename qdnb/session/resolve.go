@@ -107,7 +107,7 @@ func (s Spec) training() (t Training, err error) {
 		replaced = parts.Replaced(original, algorithm)
 	}
 	custom := s.Loop != nil || len(replaced) > 0
-	taken := slices.Contains(append(registry.Names(), records.Adaptation, records.HierarchicalControl), s.Name)
+	taken := slices.Contains(append(records.Names(), records.Adaptation, records.HierarchicalControl), s.Name)
 	if custom && (s.Name == "" || taken) {
 		return t, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
 			"parts that you replace")

@@ -191,10 +191,16 @@ func skillsOf(s skilled) (*runs.Skills, error) {
 	return out, nil
 }
 
+// replayer is a search with a replay buffer, which is stored apart from the rest of the state.
+type replayer interface {
+	// Replay returns the buffer, nil if this search has none, and the number of rows written so far.
+	Replay() (buffer *replay.Store, total int64)
+}
+
 // replay returns the search's replay buffer, nil without one, and the number of rows written so
 // far.
 func (s *session) replay() (*replay.Store, int64) {
-	if search, ok := s.search.(algorithms.Replayer); ok {
+	if search, ok := s.search.(replayer); ok {
 		return search.Replay()
 	}
 	return nil, 0

@@ -282,7 +282,7 @@ func (s *session) checkpoint() (arrays map[string]npz.Array, err error) {
 		err = s.stored.Unknown(arrays)
 	}
 	if name := state.NaN(arrays); err == nil && name != "" {
-		err = s.explained(scoring.NaN(name, s.reached))
+		err = s.explained(scoring.Outcome{Generation: s.reached}.NaN(name))
 	}
 	if err == nil {
 		err = s.saveReplay()

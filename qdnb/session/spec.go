@@ -13,7 +13,7 @@ import (
 
 // Spec configures [Train]: what to train, and for how long.
 type Spec struct {
-	Algorithm string // see [registry.Names]
+	Algorithm string // see [records.Names]
 	Env       string // see [envs.Names]
 	Seed      int64
 

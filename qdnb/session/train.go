@@ -370,7 +370,7 @@ func (s *session) conclude() error {
 	if o.Extra == nil { // the generation has a row, which differs only in the repertoire and its evaluations
 		row := s.writer.LastRow()
 		o.Invalid, o.Extra = int(row[slices.Index(Columns, "invalid")]), row[len(Columns):len(row)-1]
-		if i := slices.Index(s.search.Columns(), algorithms.EvaluationSteps); i >= 0 {
+		if i := slices.Index(s.search.Columns(), records.EvaluationSteps); i >= 0 {
 			o.Extra[i] += float64(o.Evaluated * s.search.Task().Length)
 		}
 	} else {

@@ -316,7 +316,7 @@ func (s Spec) starts(run *runs.Run) ([]Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if repertoire.Origins == nil && slices.Contains(records.With("aurora"), algorithm) {
+	if repertoire.Origins == nil && slices.Contains(records.Compared("aurora"), algorithm) {
 		return []Spec{s}, nil
 	}
 	if repertoire.Origins == nil || !set.Policies[0].Cell {

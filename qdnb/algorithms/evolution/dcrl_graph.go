@@ -56,7 +56,7 @@ func (e DescriptorConditioned) conditioned() td3.TD3 {
 	actor := e.policy
 	actor.Sizes = slices.Clone(actor.Sizes)
 	actor.Sizes[0] += e.Columns(e.task)[0]
-	learner := td3.New(e.Config, actor)
+	learner := e.Config.For(actor)
 	learner.Read = e.read
 	return learner
 }

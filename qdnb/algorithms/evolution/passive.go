@@ -5,7 +5,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/internal/collection"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
@@ -16,18 +16,18 @@ import (
 // a grid of the task's cells, which keeps the best of all times. Each evaluation starts in a state of
 // its own, or all of a run in the same one, see [repertoire.OneStart].
 type passive struct {
-	*algorithms.Collection
+	*collection.Collection
 	evaluator *scoring.Evaluator // nil if the host evaluates: then results are kept
 }
 
 // newPassive compiles the evaluation of the archive's population and its insertion.
 func (s *search) newPassive() (p *passive, err error) {
 	p, slots := &passive{}, s.slots()
-	if p.Collection, err = algorithms.NewCollection(s.programs, s.task, s.settings.Centroids, slots, slots); err != nil ||
+	if p.Collection, err = collection.New(s.programs, s.task, s.settings.Centroids, slots, slots); err != nil ||
 		s.simulator() != nil {
 		return p, err
 	}
-	p.evaluator, err = scoring.NewEvaluator(s.programs.Platform, s.task, scoring.Plan{Policies: slots,
+	p.evaluator, err = s.task.Evaluator(s.programs.Platform, scoring.Plan{Policies: slots,
 		OneStart: s.oneStart(), Slice: s.settings.Slice})
 	if err == nil {
 		s.programs.Own(p.evaluator)

@@ -64,7 +64,7 @@ func (e PolicyGradient) Check(batch, _, length int) error {
 }
 
 // td3 is the algorithm for policies of one architecture.
-func (e PolicyGradient) td3() td3.TD3 { return td3.New(e.Config, e.policy) }
+func (e PolicyGradient) td3() td3.TD3 { return e.Config.For(e.policy) }
 
 // Capacity implements [Proposer].
 func (e PolicyGradient) Capacity(int) int { return e.ReplayBufferSize }

@@ -11,7 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
@@ -297,7 +297,7 @@ func (s *search) measure(outcome *scoring.Outcome) (err error) {
 			return err
 		}
 		if i := slices.IndexFunc(extra, math.IsNaN); i >= 0 {
-			return scoring.NaN(fmt.Sprintf("%s of %T", archive.Columns()[i], archive), s.generation)
+			return outcome.NaN(fmt.Sprintf("%s of %T", archive.Columns()[i], archive))
 		}
 		outcome.Extra = append(outcome.Extra, extra...)
 		if s.passive == nil {
@@ -317,7 +317,7 @@ func (s *search) measure(outcome *scoring.Outcome) (err error) {
 // defined returns an error if fitnesses of the archive have a NaN.
 func (s *search) defined(fitnesses []float32) error {
 	if slices.ContainsFunc(fitnesses, func(x float32) bool { return x != x }) {
-		return scoring.NaN(fmt.Sprintf("fitnesses of %T", s.parts.Archive), s.generation)
+		return scoring.Outcome{Generation: s.generation}.NaN(fmt.Sprintf("fitnesses of %T", s.parts.Archive))
 	}
 	return nil
 }
@@ -333,12 +333,12 @@ func (s *search) losses() (names []string) {
 
 // Columns names the numbers in [scoring.Outcome].Extra: the losses of the emitters, the metrics of a
 // [repertoire.Measurer], and those of a population that a passive repertoire measures: its size,
-// maximum fitness and [algorithms.EvaluationSteps]. Unless its archive learns descriptors, they
+// maximum fitness and [records.EvaluationSteps]. Unless its archive learns descriptors, they
 // include coverage and QD score of the population on the task's cells.
 func (s *search) Columns() []string {
 	names := s.losses()
 	if s.passive != nil {
-		names = append(names, "archive_size", "archive_max_fitness", algorithms.EvaluationSteps)
+		names = append(names, "archive_size", "archive_max_fitness", records.EvaluationSteps)
 	}
 	if s.projection != nil {
 		names = append(names, "archive_coverage", "archive_qd_score")

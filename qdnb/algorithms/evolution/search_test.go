@@ -322,7 +322,7 @@ func TestEvaluator(t *testing.T) {
 	genotypes[4*5] = float32(math.NaN())
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		for _, slice := range []int{1, 3, 7, 20} {
-			e, err := scoring.NewEvaluator(p, unlimited.task(), scoring.Plan{Policies: batch, Slice: slice})
+			e, err := unlimited.task().Evaluator(p, scoring.Plan{Policies: batch, Slice: slice})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -354,7 +354,7 @@ func TestEvaluator(t *testing.T) {
 			e.Free()
 		}
 		for _, bad := range [][2]int{{0, 1}, {3, -1}, {-1, 0}} {
-			if _, err := scoring.NewEvaluator(p, unlimited.task(),
+			if _, err := unlimited.task().Evaluator(p,
 				scoring.Plan{Policies: bad[0], Slice: bad[1]}); err == nil {
 				t.Errorf("%d policies in slices of %d were accepted", bad[0], bad[1])
 			}

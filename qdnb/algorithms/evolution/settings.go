@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
@@ -203,12 +204,12 @@ func (m *MapElites) Task(env envs.Env) scoring.Task {
 	return task
 }
 
-// Algorithms are the algorithms of this package by name. The file of each adds it.
-var Algorithms = map[string]algorithms.Entry{}
+// Algorithms are the algorithms of this package. The file of each adds it.
+var Algorithms []algorithms.Entry
 
 // preset adds an algorithm, for a package-level variable without a name.
 func preset(name string, defaults func(envs.Spec) *MapElites) struct{} {
-	algorithms.Add(Algorithms, name, algorithms.Entry{
+	Algorithms = append(Algorithms, algorithms.Entry{Record: records.Record{Name: name},
 		Defaults: func(env envs.Spec) algorithms.Algorithm { return defaults(env) }})
 	return struct{}{}
 }

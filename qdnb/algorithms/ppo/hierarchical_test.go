@@ -93,7 +93,7 @@ func newSearch(t testing.TB, p *xla.Platform, env envs.Env, settings *ppo.PPO) a
 // evaluate plays 32 episodes of the best policy of a search, whose steps are recorded.
 func evaluate(p *xla.Platform, env envs.Hierarchical, settings *ppo.PPO, s algorithms.Search) scoring.Results {
 	task := scoring.NewTask(env, settings.PolicyHidden, settings.EpisodeLength)
-	e := must.Get(scoring.NewEvaluator(p, task, scoring.Plan{Policies: 1, Episodes: 32,
+	e := must.Get(task.Evaluator(p, scoring.Plan{Policies: 1, Episodes: 32,
 		Recorders: []envs.Recorder{env.Recorder()}}))
 	defer e.Free()
 	rows := must.Get(xla.Uploads(best(s), p.Copies()))
@@ -175,7 +175,7 @@ func TestOneOptionIsItsSkill(t *testing.T) {
 			}
 			always := scoring.NewTask(o, nil, 21)
 			evaluate := func(task scoring.Task, row []float32) scoring.Results {
-				e := must.Get(scoring.NewEvaluator(p, task, scoring.Plan{Policies: 1, States: 3}))
+				e := must.Get(task.Evaluator(p, scoring.Plan{Policies: 1, States: 3}))
 				defer e.Free()
 				rows := p.Replicated(func() *tensors.Tensor {
 					return tensors.FromFlatDataAndDimensions(slices.Clone(row), 1, len(row))
@@ -238,7 +238,7 @@ func TestMetaControllersThatAreNotFinite(t *testing.T) {
 	settings, env, p := small(), options(true, 3), xlatest.Pure(t)
 	settings.NormalizeObservations = true
 	task := newSearch(t, p, env, settings).Task()
-	evaluator := must.Get(scoring.NewEvaluator(p, task, scoring.Plan{Policies: 1, Episodes: 5,
+	evaluator := must.Get(task.Evaluator(p, scoring.Plan{Policies: 1, Episodes: 5,
 		Recorders: []envs.Recorder{env.Recorder()}}))
 	defer evaluator.Free()
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e38} {

@@ -267,7 +267,7 @@ func TestLearnsActions(t *testing.T) {
 		task := search.Task()
 		n := task.Policy.Params()
 		row := must.Get(arrays["genotypes"].Float32s())[cell*n : (cell+1)*n]
-		e := must.Get(scoring.NewEvaluator(p, task, scoring.Plan{Policies: 1, States: 8}))
+		e := must.Get(task.Evaluator(p, scoring.Plan{Policies: 1, States: 8}))
 		defer e.Free()
 		rows := must.Get(xla.Uploads(npz.Of(row, 1, n), p.Copies()))
 		defer rows.Free()

@@ -11,10 +11,14 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// Algorithms of runs that use the skills of another run.
+// Names that several packages share.
 const (
+	// Algorithms of runs that use the skills of another run.
 	Adaptation          = "adaptation"
 	HierarchicalControl = "hierarchical-control"
+	// EvaluationSteps is the column of the control steps of evaluations that only measure. They are not
+	// environment steps, since the search learns nothing from them.
+	EvaluationSteps = "evaluation_steps"
 )
 
 // Record is an algorithm.
@@ -59,7 +63,7 @@ var (
 // Metrics and settings that several algorithms have.
 var (
 	critics    = []string{"critic_loss", "actor_loss"}
-	population = []string{"archive_size", "archive_max_fitness", "evaluation_steps"}
+	population = []string{"archive_size", "archive_max_fitness", EvaluationSteps}
 	diayn      = skills("discriminator_loss")
 	dads       = skills("dynamics_loss")
 	smerlDIAYN = slices.Insert(slices.Clone(diayn), len(diayn)-2, "accepted_share")
@@ -106,9 +110,9 @@ var all = []Record{
 		Group: Unrewarded, Steps: 8_500_000, Color: 0x332288, Dashes: dotted, Columns: dads},
 
 	{Name: "sac", Title: "SAC", Page: "learners.md#sac", Group: Blocks, Steps: 10_000_000, Color: 0x555555,
-		Columns: []string{"critic_loss", "actor_loss", "alpha_loss", "training_reward", "task_reward", "evaluation_steps"}},
+		Columns: []string{"critic_loss", "actor_loss", "alpha_loss", "training_reward", "task_reward", EvaluationSteps}},
 	{Name: "ppo", Title: "PPO", Page: "learners.md#ppo", Group: Blocks, Color: 0x111111,
-		Columns: []string{"policy_loss", "value_loss", "entropy", "evaluation_steps"}},
+		Columns: []string{"policy_loss", "value_loss", "entropy", EvaluationSteps}},
 
 	{Name: "dns", Title: "DNS", Page: "dns.md", Group: Later, Like: "map-elites", Color: 0x7b4f1d, Dashes: dotted,
 		Columns: append(slices.Clone(population), "archive_coverage", "archive_qd_score"),
@@ -160,7 +164,7 @@ var all = []Record{
 // skills are the metrics of an algorithm that learns skills, whose diversity reward has a loss.
 func skills(loss string) []string {
 	return append(slices.Clone(critics), "alpha_loss", loss, "training_reward", "diversity_reward", "task_reward",
-		"evaluation_steps")
+		EvaluationSteps)
 }
 
 // Names lists the names of the algorithms of some groups, of all groups without any, in order.
@@ -201,13 +205,12 @@ func (r Record) Evolves() bool {
 // Work is the paper's method that does the same work as the algorithm, or else its own name.
 func (r Record) Work() string { return cmp.Or(r.Like, r.Name) }
 
-// Compared lists the eight methods of the paper's main experiments.
-func Compared() []string { return Names(Neuroevolution, Reinforcement) }
-
-// With lists the compared methods that have a part, such as "pga", "aurora", "smerl", "dads" or
-// "-reward", in their names.
-func With(part string) []string {
-	return slices.DeleteFunc(Compared(), func(name string) bool { return !strings.Contains(name, part) })
+// Compared lists the eight methods of the paper's main experiments, or those of them that have all given parts,
+// such as "pga", "aurora", "smerl", "dads" or "-reward", in their names.
+func Compared(parts ...string) []string {
+	return slices.DeleteFunc(Names(Neuroevolution, Reinforcement), func(name string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(name, part) })
+	})
 }
 
 // Compare orders names of algorithms as [Names] does. Others follow alphabetically.

@@ -10,9 +10,9 @@ import (
 
 func TestMethods(t *testing.T) {
 	for _, c := range []struct{ got, want []string }{
-		{records.With("pga"), []string{"pga-map-elites", "pga-aurora"}},
-		{records.With("aurora"), []string{"aurora", "pga-aurora"}},
-		{records.With("-reward"), []string{"diayn-reward", "dads-reward"}},
+		{records.Compared("pga"), []string{"pga-map-elites", "pga-aurora"}},
+		{records.Compared("aurora"), []string{"aurora", "pga-aurora"}},
+		{records.Compared("-reward"), []string{"diayn-reward", "dads-reward"}},
 	} {
 		errtest.Equal(t, "names", c.got, c.want)
 	}

@@ -1,8 +1,9 @@
-// Package registry lists the algorithms of qdnb.Train by name.
+// Package registry finds the algorithms of qdnb.Train by name.
 package registry
 
 import (
 	"fmt"
+	"slices"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
@@ -21,20 +22,30 @@ var usesSkills = map[string]string{
 		"with `qdnb sweep run`, or call qdnb.Adapt in a notebook",
 }
 
-// Names lists the names of the algorithms, in the order of their records.
-func Names() []string { return records.Names() }
+// presets are the algorithms by name.
+var presets = byName(evolution.Algorithms, skills.Algorithms, []algorithms.Entry{{Record: records.Record{Name: "ppo"},
+	Defaults:        func(env envs.Spec) algorithms.Algorithm { return ppo.Default(env) },
+	DiscreteActions: true}})
 
-// Find returns an algorithm by name. An unknown name is an error with suggestions.
-func Find(name string) (algorithms.Entry, error) {
-	for _, all := range []map[string]algorithms.Entry{evolution.Algorithms, skills.Algorithms,
-		{"ppo": {Defaults: func(env envs.Spec) algorithms.Algorithm { return ppo.Default(env) },
-			DiscreteActions: true}}} {
-		if e, ok := all[name]; ok {
-			if e.Record, ok = records.Find(name); !ok {
-				return e, fmt.Errorf("algorithm %q has a preset, but no record: add one to package records", name)
-			}
-			return e, nil
+// byName panics if two presets have one name.
+func byName(lists ...[]algorithms.Entry) map[string]algorithms.Entry {
+	all := map[string]algorithms.Entry{}
+	for _, e := range slices.Concat(lists...) {
+		if _, twice := all[e.Name]; twice {
+			panic(fmt.Sprintf("algorithm %q has two presets: rename one", e.Name))
 		}
+		all[e.Name] = e
+	}
+	return all
+}
+
+// Find returns an algorithm by its name, one of [records.Names]. An unknown name is an error with suggestions.
+func Find(name string) (algorithms.Entry, error) {
+	if e, ok := presets[name]; ok {
+		if e.Record, ok = records.Find(name); !ok {
+			return e, fmt.Errorf("algorithm %q has a preset, but no record: add one to package records", name)
+		}
+		return e, nil
 	}
 	if use, ok := usesSkills[name]; ok {
 		return algorithms.Entry{}, fmt.Errorf("%s needs the skills of a finished run: %s", name, use)
@@ -43,5 +54,5 @@ func Find(name string) (algorithms.Entry, error) {
 		return algorithms.Entry{}, fmt.Errorf("algorithm %q has a record, but no preset: add one to package evolution "+
 			"or skills", name)
 	}
-	return algorithms.Entry{}, names.Unknown("algorithm", name, Names())
+	return algorithms.Entry{}, names.Unknown("algorithm", name, records.Names())
 }

@@ -34,7 +34,7 @@ func readPublished(t *testing.T) published {
 		BatchSize: f.Shape("one.idx")[0], Hidden: f.Hidden("policy.mlp.linear_%d.b"),
 	}
 	must.Do(limits.Of(config))
-	return published{f, New(config, obs, actions), replay.Layout{Obs: obs, Actions: actions}}
+	return published{f, config.For(obs, actions), replay.Layout{Obs: obs, Actions: actions}}
 }
 
 // rows returns flat parameter sets as rows of one architecture.

@@ -23,9 +23,9 @@ type SAC struct {
 	FixCritics     bool // ActorObjective does not read the critics, which keep their parameters
 }
 
-// New returns the algorithm for the given numbers of inputs (observations, plus the skill if there
+// For returns the algorithm for the given numbers of inputs (observations, plus the skill if there
 // is one) and action components.
-func New(config Config, inputs, actions int) SAC {
+func (config Config) For(inputs, actions int) SAC {
 	return SAC{
 		Config: config,
 		Actor:  nn.NewMLP(inputs, config.Hidden, 2*actions),

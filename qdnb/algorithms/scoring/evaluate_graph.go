@@ -78,20 +78,20 @@ type evaluatorOut struct {
 	Records              xla.State[[]*Node]
 }
 
-// NewEvaluator compiles the rollout of policies for whole episodes.
-func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
-	params := task.Policy.Params()
+// Evaluator compiles the rollout of policies for whole episodes.
+func (t Task) Evaluator(p *xla.Platform, plan Plan) (*Evaluator, error) {
+	params := t.Policy.Params()
 	if plan.States != 0 {
 		plan.Episodes = plan.Policies * plan.States
 	}
 	plan.Episodes = cmp.Or(plan.Episodes, plan.Policies)
-	if m, ok := task.Policy.(nn.MLP); ok && slices.Min(m.Sizes[1:]) < 1 {
+	if m, ok := t.Policy.(nn.MLP); ok && slices.Min(m.Sizes[1:]) < 1 {
 		return nil, fmt.Errorf("layers of a policy must have at least 1 unit, not %v", m.Sizes[1:])
 	}
-	plan.Slice = cmp.Or(plan.Slice, task.DefaultSlice(p.Kind, plan.Episodes))
-	if plan.Policies < 1 || plan.Policies > plan.Episodes || plan.Slice < 1 || task.Length < 1 {
+	plan.Slice = cmp.Or(plan.Slice, t.DefaultSlice(p.Kind, plan.Episodes))
+	if plan.Policies < 1 || plan.Policies > plan.Episodes || plan.Slice < 1 || t.Length < 1 {
 		return nil, fmt.Errorf("a rollout needs at least 1 policy, 1 step, slices of 1 and an "+
-			"episode per policy, not %d, %d, %d and %d", plan.Policies, task.Length, plan.Slice,
+			"episode per policy, not %d, %d, %d and %d", plan.Policies, t.Length, plan.Slice,
 			plan.Episodes)
 	}
 	plan.Slice = min(plan.Slice, plan.Episodes)
@@ -99,14 +99,14 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 		4*int64(params)*int64(plan.Slice)); err != nil {
 		return nil, err
 	}
-	e := &Evaluator{plan: plan, platform: p, batch: Rollout{Task: task, Recorders: plan.Recorders,
+	e := &Evaluator{plan: plan, platform: p, batch: Rollout{Task: t, Recorders: plan.Recorders,
 		Slices: xla.Slices{N: plan.Episodes, Size: plan.Slice, Workers: p.Workers}}}
 	in := evaluatorIn{Genotypes: xla.Declare(dtypes.Float32, plan.Policies, params),
 		Seed: xla.Declare(dtypes.Uint32, 2), Worker: xla.Declare(dtypes.Int32)}
-	if live := adjustable(task.Env); live != nil {
+	if live := adjustable(t.Env); live != nil {
 		in.Conditions = xla.Declare(dtypes.Float32, live.Width())
 	}
-	if d, ok := task.Env.(envs.Discrete); ok {
+	if d, ok := t.Env.(envs.Discrete); ok {
 		choices := d.Choices()
 		if err := p.CheckMemory(4*int64(choices.Len()), 0); err != nil {
 			return nil, err
@@ -120,7 +120,7 @@ func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 	in.Choices = e.Choices
 	var err error
 	e.Program, err = xla.CompileParallel(p, "evaluation", in, e.build,
-		task.Axes(plan.Episodes, plan.Slice, 0)...)
+		t.Axes(plan.Episodes, plan.Slice, 0)...)
 	if err != nil {
 		e.Choices.Free()
 		return nil, err

@@ -31,7 +31,7 @@ func TestCrossedEvaluator(t *testing.T) {
 		evaluate := func(p *xla.Platform, rows []float32) (fitness, descriptors []float32) {
 			t.Helper()
 			n := len(rows) / params
-			e := must.Get(NewEvaluator(p, task, Plan{Policies: n, States: states, Slice: 2}))
+			e := must.Get(task.Evaluator(p, Plan{Policies: n, States: states, Slice: 2}))
 			defer e.Free()
 			value := p.Replicated(func() *tensors.Tensor {
 				return tensors.FromFlatDataAndDimensions(slices.Clone(rows), n, params)
@@ -54,7 +54,7 @@ func TestCrossedEvaluator(t *testing.T) {
 		}
 		less, _ := evaluate(xlatest.WithWorkers(p, 1), genotypes)
 		xlatest.Close(t, "the fitness on one device", less, all, 0)
-		if _, err := NewEvaluator(p, task, Plan{Policies: 2, States: -1, Slice: 1}); err == nil {
+		if _, err := task.Evaluator(p, Plan{Policies: 2, States: -1, Slice: 1}); err == nil {
 			t.Error("an evaluator with -1 initial states was accepted")
 		}
 	})

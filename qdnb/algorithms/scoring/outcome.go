@@ -55,9 +55,9 @@ func (o Outcome) Finite(names []string) error {
 	return nil
 }
 
-// NaN returns the [Diverged] of a part's state or result with a NaN, which is named by what.
-func NaN(what string, generation int64) error {
-	return fmt.Errorf("%w in generation %d: mend that part", &Diverged{what, math.NaN()}, generation)
+// NaN returns the [Diverged] of a part whose state or result has a NaN in the generation; what names it.
+func (o Outcome) NaN(what string) error {
+	return fmt.Errorf("%w in generation %d: mend that part", &Diverged{what, math.NaN()}, o.Generation)
 }
 
 // Tally sets the counts of evaluations, which is the inverse of [Task.Count] on the host.

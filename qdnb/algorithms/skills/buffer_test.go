@@ -341,8 +341,8 @@ func TestPassiveRepertoire(t *testing.T) {
 		}
 
 		mlp := s.it.policy(s.config.SAC.Hidden)
-		evaluator, err := scoring.NewEvaluator(p,
-			scoring.Task{Env: short, Policy: mlp, Length: 8}, scoring.Plan{Policies: 1, Episodes: 6})
+		evaluator, err := scoring.Task{Env: short, Policy: mlp, Length: 8}.Evaluator(p,
+			scoring.Plan{Policies: 1, Episodes: 6})
 		must.Do(err)
 		defer evaluator.Free()
 		last := repertoire()

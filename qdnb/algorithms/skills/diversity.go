@@ -64,7 +64,8 @@ type SelfCritic interface {
 	SelfCritic()
 }
 
-// Objective combines the task reward of a transition with its diversity reward. All are [B].
+// Objective combines the task reward of a transition with its diversity reward. All are [B]. One that
+// also has the method Accepts of [SMERL] logs the share of accepted transitions.
 type Objective interface {
 	// Reward combines the task's reward and the diversity reward. returns is the return of the
 	// transition's episode so far (see ringReturns); nil unless NeedsReturns.
@@ -73,9 +74,9 @@ type Objective interface {
 	NeedsReturns() bool
 }
 
-// Gate is an [Objective] that rewards diversity only in some episodes. The share of accepted
+// gate is an [Objective] that rewards diversity only in some episodes. The share of accepted
 // transitions is logged.
-type Gate interface {
+type gate interface {
 	Objective
 	// Accepts returns which transitions are accepted, booleans [B], given the returns of their
 	// episodes.

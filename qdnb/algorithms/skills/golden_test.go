@@ -265,7 +265,7 @@ func (f published) sac(prefix string) sac.SAC {
 	}
 	units := f.Layers(prefix + "policy.mlp.linear_%d.b")
 	config.Hidden = units[:len(units)-1]
-	return sac.New(config, f.Shape("data.obs")[1], f.Shape("data.actions")[1])
+	return config.For(f.Shape("data.obs")[1], f.Shape("data.actions")[1])
 }
 
 // updates compares successive updates of +REWARD with the arrays of a prefix. name names the network

@@ -28,7 +28,7 @@ type iteration struct {
 func newIteration(method method, config sac.Config) iteration {
 	spec := method.Env.Spec()
 	return iteration{method: method,
-		sac: sac.New(config, spec.Observations+method.Skills.Size(), spec.Actions)}
+		sac: config.For(spec.Observations+method.Skills.Size(), spec.Actions)}
 }
 
 // state is the device state of a search except its replay buffer. It is a pytree.
@@ -53,7 +53,7 @@ type metrics struct {
 	Diversity            *Node // loss of the diversity model
 	Reward               *Node // reward learnt from, before scaling
 	DiversityReward      *Node
-	Accepted             *Node // share of the transitions accepted by a [Gate]
+	Accepted             *Node // share of the transitions accepted by a gate
 	Task                 *Node // mean task reward of the fresh transitions
 	Invalid              *Node // number of fresh transitions that were not finite
 }
@@ -136,7 +136,7 @@ func (it iteration) act(s state, buffer replay.Buffer, key random.Key) (state, r
 		s.Skills = Where(ended(s.Envs, s.Skills), it.Skills.drawn(key.FoldIn(streamSkill), n), s.Skills)
 	}
 	finite := xla.Finite(s.Envs.Reward)
-	if s.Returns != nil { // an infinite return would pass every [Gate], a NaN passes none
+	if s.Returns != nil { // an infinite return would pass every gate, a NaN passes none
 		returns := s.Returns.Insert(Where(finite, s.Envs.Reward, ConstAs(s.Envs.Reward, math.NaN())),
 			s.Envs.Done, it.Length)
 		s.Returns = &returns
@@ -231,7 +231,7 @@ func (it iteration) learn(l learning, b Batch, returns *Node, noise sac.Noise) (
 		xla.CheckSame(diversity, "Learn", l.Diversity)
 		xla.CheckLike(diversity, "Learn", "its state", xla.Flatten(l.Diversity), xla.Flatten(diversity))
 		f.DiversityReward = ReduceAllMean(reward)
-		if gate, ok := it.Objective.(Gate); ok {
+		if gate, ok := it.Objective.(gate); ok {
 			accepted := gate.Accepts(returns)
 			xla.CheckShape(gate, "Accepts", "accepted transitions", accepted, dtypes.Bool, n)
 			f.Accepted = ReduceAllMean(ConvertDType(accepted, dtypes.Float32))

@@ -65,14 +65,14 @@ func (o SMERL) Check() error {
 	return nil
 }
 
-var _ Gate = SMERL{}
+var _ gate = SMERL{}
 
 // Reward implements [Objective].
 func (o SMERL) Reward(task, diversity, returns *graph.Node) *graph.Node {
 	return graph.Where(o.Accepts(returns), PlusReward{o.Scale}.Reward(task, diversity, nil), task)
 }
 
-// Accepts implements [Gate].
+// Accepts returns which transitions have a return of at least Target - Margin, booleans [B].
 func (o SMERL) Accepts(returns *graph.Node) *graph.Node {
 	return graph.GreaterOrEqual(returns, graph.ConstAs(returns, o.Target-o.Margin))
 }

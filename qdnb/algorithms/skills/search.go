@@ -167,7 +167,7 @@ func (it iteration) columns() []string {
 	if d := it.Diversity; d != nil {
 		names[3], names[5] = cmp.Or(d.Loss(), "diversity_loss"), "diversity_reward"
 	}
-	if _, ok := it.Objective.(Gate); ok {
+	if _, ok := it.Objective.(gate); ok {
 		names[6] = "accepted_share"
 	}
 	return names

@@ -9,6 +9,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/algorithms"
+	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/sac"
 	"example.com/qdnb/xla"
@@ -122,14 +123,14 @@ func selective(d Diversity) func(envs.Spec) *Discovery {
 	}
 }
 
-// Algorithms are the algorithms of this package by name. The file of each adds it.
-var Algorithms = map[string]algorithms.Entry{"sac": {
+// Algorithms are the algorithms of this package. The file of each adds it.
+var Algorithms = []algorithms.Entry{{Record: records.Record{Name: "sac"},
 	Defaults: func(env envs.Spec) algorithms.Algorithm { return defaultSAC(env) }}}
 
 // preset adds an algorithm, for a package-level variable without a name. Observed positions may exceed the
 // limits of descriptors in those with an option.
 func preset(name string, defaults func(envs.Spec) *Discovery, options ...envs.Option) struct{} {
-	algorithms.Add(Algorithms, name, algorithms.Entry{Options: options,
+	Algorithms = append(Algorithms, algorithms.Entry{Record: records.Record{Name: name}, Options: options,
 		Defaults: func(env envs.Spec) algorithms.Algorithm { return defaults(env) }})
 	return struct{}{}
 }

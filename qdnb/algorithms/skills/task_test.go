@@ -362,7 +362,7 @@ var counters = []string{"iteration", "evaluations", "metric_sums", "metric_count
 
 // entryOf returns an algorithm by its name.
 func entryOf(name string) algorithms.Entry {
-	return Algorithms[name]
+	return Algorithms[slices.IndexFunc(Algorithms, func(e algorithms.Entry) bool { return e.Name == name })]
 }
 
 // Defaults returns the hyperparameters of an algorithm of skills by its name.

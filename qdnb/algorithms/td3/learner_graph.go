@@ -17,9 +17,9 @@ type TD3 struct {
 	Read func(rows *Node) replay.Transitions
 }
 
-// New returns the algorithm for policies of one architecture, with ReLU critics of the configured
+// For returns the algorithm for policies of one architecture, with ReLU critics of the configured
 // sizes. For other critics, set the field Critic.
-func New(config Config, actor nn.MLP) TD3 {
+func (config Config) For(actor nn.MLP) TD3 {
 	inputs := actor.Sizes[0] + actor.Sizes[len(actor.Sizes)-1]
 	return TD3{Config: config, Actor: actor, Critic: nn.NewMLP(inputs, config.CriticHidden, 1)}
 }

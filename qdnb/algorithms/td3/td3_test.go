@@ -26,7 +26,7 @@ func tiny() TD3 {
 	config := Default()
 	config.CriticHidden, config.TransitionsBatchSize = []int{16}, 32
 	config.CriticLearningRate, config.GreedyLearningRate, config.PolicyLearningRate = 3e-3, 3e-3, 1e-2
-	return New(config, nn.NewPolicy(2, []int{16}, 1))
+	return config.For(nn.NewPolicy(2, []int{16}, 1))
 }
 
 // bandit fills a buffer with episodes of one step. The reward of an action is its negative squared
@@ -283,7 +283,7 @@ func readPublished(t *testing.T) published {
 		ReplayBufferSize: 1, NumCriticTrainingSteps: 1, NumPGTrainingSteps: 1,
 	}
 	must.Do(limits.Of(config))
-	return published{f, New(config, nn.NewPolicy(f.Shape("data.obs")[1], f.Hidden("actor.Dense_%d.bias"),
+	return published{f, config.For(nn.NewPolicy(f.Shape("data.obs")[1], f.Hidden("actor.Dense_%d.bias"),
 		f.Shape("data.actions")[1]))}
 }
 

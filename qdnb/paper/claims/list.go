@@ -109,7 +109,7 @@ var list = []claim{
 		c.smerl = true
 		c.compare("best", "", c.share(env), c.scores("dads-reward", env, results.MaxFitness),
 			c.bestOf(without(methods, "dads-reward"), env, results.MaxFitness), above)
-		c.compare("trapped", "", c.share(env), c.bestOf(records.With("smerl"), env, results.MaxFitness),
+		c.compare("trapped", "", c.share(env), c.bestOf(records.Compared("smerl"), env, results.MaxFitness),
 			c.scores("pga-map-elites", env, results.MaxFitness),
 			func(smerl, pga float64) bool { return smerl <= trapped && pga > trapped })
 	}},
@@ -145,7 +145,7 @@ var list = []claim{
 			c.panels(func(perturbation, env string, values []float64) {
 				values = slices.DeleteFunc(values, func(x float64) bool { return math.Abs(x-1) > 0.5-1e-9 })
 				c.compare("", env+" "+perturbation, math.NaN(),
-					c.adapted(records.With("pga"), perturbation, env, values),
+					c.adapted(records.Compared("pga"), perturbation, env, values),
 					c.adapted(reinforcement, perturbation, env, values), matches)
 			})
 		}},
@@ -188,7 +188,7 @@ var list = []claim{
 		targets := func(label string) sample {
 			return c.skills(label, "ant-maze", c.whole.TargetMeans(label), label+" with moved targets")
 		}
-		c.compare("", "", math.NaN(), targets("pga-map-elites"), best(records.With("-reward"), targets),
+		c.compare("", "", math.NaN(), targets("pga-map-elites"), best(records.Compared("-reward"), targets),
 			matches)
 	}},
 

@@ -82,7 +82,7 @@ var list = []experiment{
 		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.hurdles},
 	{results.ExperimentSensitivity, []string{"map-elites", "dads-reward"}, protocol.GridEnvironments(),
 		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.sensitivity},
-	{results.ExperimentPrior, records.With("-reward"), []string{"ant-omni"},
+	{results.ExperimentPrior, records.Compared("-reward"), []string{"ant-omni"},
 		[]string{"dads-reward"}, []string{"ant-omni"}, planner.prior},
 	{results.ExperimentReward, slices.Concat(records.Names(records.Unrewarded), records.Names(records.Reinforcement)), all[1:],
 		[]string{"dads", "dads-reward"}, []string{"halfcheetah-uni"}, planner.adaptation},

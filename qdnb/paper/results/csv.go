@@ -127,7 +127,7 @@ func (t *Tables) summary() file {
 			[]float64{p.Normalised})
 	}
 	for _, prior := range []bool{true, false} {
-		for _, algorithm := range records.With("-reward") {
+		for _, algorithm := range records.Compared("-reward") {
 			label := algorithm
 			if !prior {
 				label += ", no prior"

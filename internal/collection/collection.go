@@ -1,4 +1,6 @@
-package algorithms
+// Package collection inserts solutions that were evaluated elsewhere into a grid: the repertoires of all
+// searches whose archive is not measured itself.
+package collection
 
 import (
 	"math"
@@ -46,9 +48,9 @@ type collectOut struct {
 // collectionNames are the names of the tensors in files.
 var collectionNames = []string{"genotypes", "fitnesses", "descriptors", "centroids"}
 
-// NewCollection returns an empty collection around centroids [cells, d] and compiles the insertion of
+// New returns an empty collection around centroids [cells, d] and compiles the insertion of
 // n candidates with rows genotypes: candidate i has genotype i mod rows.
-func NewCollection(c xla.Compiler, task scoring.Task, centroids npz.Array, rows, n int) (*Collection,
+func New(c xla.Compiler, task scoring.Task, centroids npz.Array, rows, n int) (*Collection,
 	error) {
 	cells, d, params := centroids.Shape[0], centroids.Shape[1], task.Policy.Params()
 	at, err := centroids.Float32s()
