@@ -31,7 +31,7 @@ func TestImportsRunOneWay(t *testing.T) {
 	folders := map[string]folder{}
 	for i, row := range list[0][1:] {
 		for _, name := range regexp.MustCompile("[a-z0-9/]+/").FindAllString(row[0], -1) {
-			folders[strings.TrimSuffix(name, "/")] = folder{i, strings.Contains(row[1], "host only")}
+			folders[strings.TrimSuffix(name, "/")] = folder{i, strings.Contains(row[1], "(host")}
 		}
 	}
 	rowOf := func(pkg string) (folder, bool) { // of the innermost folder that contains it
