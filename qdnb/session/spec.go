@@ -22,7 +22,7 @@ type Spec struct {
 	Environment envs.Env
 
 	// Robot is the file of a robot and replaces Env: MuJoCo's XML, a URDF, a compiled model, or the robot.json of
-	// a run. Task is what it shall do, to walk by default; what is not set is guessed from the model. The run's
+	// a run. Task is its task, to walk by default; what is not set is guessed from the model. The run's
 	// folder keeps both, so that nothing else needs the file; see [envs.ReadRobot].
 	Robot string
 	Task  envs.RobotTask
