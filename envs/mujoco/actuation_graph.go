@@ -1,13 +1,19 @@
 package mujoco
 
-import "example.com/qdnb/envs/algebra"
+import (
+	"slices"
 
-// drive is the n-th actuator of each link of a group that moves a joint, or one that moves a fixed tendon.
+	"example.com/qdnb/envs/algebra"
+)
+
+// drive is the n-th actuator of each link of a group that moves a joint, or one that moves a fixed tendon or pushes at
+// a site.
 // Links without one have a gear of 0.
 type drive struct {
 	group, joint int
 	id           []int // of the actuator in each row, or -1
 	tendon       []share
+	site         *side
 }
 
 // prepareDrives lists the actuators by joints.
@@ -43,6 +49,12 @@ func (s *System) prepareDrives() {
 		if m.ActuatorTrnType[a] == overTendon {
 			s.drives = append(s.drives, drive{id: []int{a}, tendon: s.tendon(target[0])})
 		}
+		if m.ActuatorTrnType[a] == overSite {
+			body, own := s.site(target[0])
+			if i, row := s.link(body); i != static { // else it moves nothing
+				s.drives = append(s.drives, drive{id: []int{a}, site: &side{i, []int{row}, own}})
+			}
+		}
 	}
 }
 
@@ -64,6 +76,10 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.N
 	out, slopes = s.noForce(), map[[2]int]algebra.Num{}
 	if len(s.drives) == 0 {
 		return out, slopes // without compensation, too
+	}
+	pushes := make([]spatial, len(s.groups)) // at sites
+	for i, g := range s.groups {
+		pushes[i] = noMotion(g.rows())
 	}
 	for n, d := range s.drives {
 		u := control[n]
@@ -102,6 +118,9 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.N
 				slopes[[2]int{a, b}] = sumOr(slopes, [2]int{a, b}, by)
 			}
 		}
+		if d.site != nil {
+			s.toLinks(*d.site, s.siteWrench(d, k).by(force).materialize(), 1, pushes)
+		}
 		for _, share := range d.tendon {
 			share.push(out, force.Times(gear[0]))
 			// As in MuJoCo, what one joint's speed changes of the force on another one is left out.
@@ -116,6 +135,11 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.N
 			for b := a; b < len(gear); b++ {
 				steepen(first+a, first+b, slope.Times(gear[a]).Times(gear[b]))
 			}
+		}
+	}
+	if slices.ContainsFunc(s.drives, func(d drive) bool { return d.site != nil }) {
+		for c, force := range s.project(k, pushes) {
+			out[c] = out[c].Plus(force)
 		}
 	}
 	for c := range out {
@@ -140,6 +164,9 @@ func (s *System) transmission(d drive, k kinematics, q, v []algebra.Num) (length
 	gear []algebra.Num) {
 	gearOf := func(i int) algebra.Num {
 		return d.known(func(id int) float64 { return s.model.ActuatorGear[id][i] })
+	}
+	if d.site != nil {
+		return algebra.Constant(1, 0), algebra.Constant(1, 0), 0, nil
 	}
 	if d.tendon != nil {
 		gear = []algebra.Num{gearOf(0)}
@@ -170,6 +197,18 @@ func (s *System) transmission(d drive, k kinematics, q, v []algebra.Num) (length
 		speed = speed.Plus(v[j.column+i].Times(gear[i]))
 	}
 	return length, speed, j.column, gear
+}
+
+// siteWrench is what a unit force of an actuator does to the link of its site: the first three gears are a force along
+// the axes of the site, the others a torque about them.
+func (s *System) siteWrench(d drive, k kinematics) spatial {
+	turn := algebra.Rotation{X: s.placed(k, *d.site, 0), Y: s.placed(k, *d.site, 1), Z: s.placed(k, *d.site, 2)}
+	point := s.placed(k, *d.site, 3).Plus(turn.Of(d.site.pose.position)).Materialize()
+	axes := turned(turn, d.site.pose.rotation.Rotation().Snap())
+	gear := s.model.ActuatorGear[d.id[0]]
+	wrench := forceAt(axes.Of(algebra.Vectors([3]float64(gear[:3]))).Materialize(), point)
+	wrench.Ang = wrench.Ang.Plus(axes.Of(algebra.Vectors([3]float64(gear[3:]))))
+	return wrench.materialize()
 }
 
 // limits are known lower and upper limits, +-huge where there are none.

@@ -53,7 +53,7 @@ func TestCheckAccepts(t *testing.T) {
 		}
 	}
 	want := map[string]int{"dmc_finger": 1}
-	if count < 24 || !maps.Equal(pairs, want) {
+	if count < 26 || !maps.Equal(pairs, want) {
 		t.Errorf("of %d models, %v need IgnorePairs, want %v", count, pairs, want)
 	}
 }

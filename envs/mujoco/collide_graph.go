@@ -110,55 +110,6 @@ func capsules(c *contactSet, a, b place) []touch {
 	return []touch{balls(a.position.Plus(one.By(x)), b.position.Plus(other.By(y)), c.sizes[0].X, c.sizes[1].X)}
 }
 
-// capsuleCylinder is the contact of a capsule, or a sphere, with a cylinder: of the point of the capsule's axis
-// that is nearest to the cylinder, or least deep in it (mjc_SphereCylinder; MuJoCo iterates for capsules).
-func capsuleCylinder(c *contactSet, a, b place) []touch {
-	constant := func(x float64) algebra.Num { return algebra.Constant(a.position.X.Rows, x) }
-	one := constant(1)
-	clipped := func(x, most algebra.Num) algebra.Num { return clip(x, limits{most.Neg(), most}).Materialize() }
-	center := inverse(b.turn, a.position.Minus(b.position)).Materialize()
-	reach := inverse(b.turn, a.turn.Z).By(c.sizes[0].Y).Materialize() // from the centre to an end
-	radius, half, ball := c.sizes[1].X, c.sizes[1].Y, c.sizes[0].X
-	aside := func(v algebra.Vector) algebra.Vector { return algebra.Vector{X: v.X, Y: v.Y, Z: v.Z.Zero()} }
-	at := func(t algebra.Num) algebra.Vector { return center.Plus(reach.By(t)).Materialize() }
-	toCylinder := func(p algebra.Vector) algebra.Vector {
-		inward := aside(p).By(one.Minus(radius.Over(aside(p).Dot(aside(p)).Sqrt().Max(radius)))).Neg()
-		inward.Z = clipped(p.Z, half).Minus(p.Z)
-		return inward.Materialize()
-	}
-	low, high := one.Neg(), one
-	steps := 24
-	if c.sizes[0].Y.Is(0) { // a sphere
-		steps = 0
-	}
-	for range steps { // bisection of a convex function
-		middle := low.Plus(high).Scale(0.5).Materialize()
-		ahead := constant(0).Less(toCylinder(at(middle)).Dot(reach))
-		low, high = ahead.Choose(middle, low).Materialize(), ahead.Choose(high, middle).Materialize()
-	}
-	nearest := at(low.Plus(high).Scale(0.5))
-	between := toCylinder(nearest)
-	length := between.Dot(between).Sqrt().Materialize()
-	n := between.Over(length.Max(constant(1e-15)))
-	// Inside, it is pushed out through the lateral surface or the nearer cap.
-	radial := aside(reach)
-	nearAxis := at(clipped(aside(center).Dot(radial).Neg().Over(radial.Dot(radial).Max(constant(1e-15))), one))
-	off := aside(nearAxis).Dot(aside(nearAxis)).Sqrt().Materialize()
-	side := toward(center.Z)
-	end := at(side.Times(toward(reach.Z)).Neg())
-	throughSide, throughCap := radius.Minus(off), half.Minus(end.Z.Times(side))
-	bySide := throughSide.Less(throughCap)
-	inside := length.Below(1e-12)
-	depth := bySide.Choose(throughSide, throughCap)
-	inward := bySide.ChooseVector(aside(nearAxis).Over(off.Max(constant(1e-15))).Neg(),
-		algebra.Vector{X: constant(0), Y: constant(0), Z: side.Neg()})
-	nearest = inside.ChooseVector(bySide.ChooseVector(nearAxis, end), nearest)
-	n = inside.ChooseVector(inward, n).Materialize()
-	distance := inside.Choose(depth.Neg(), length).Minus(ball).Materialize()
-	point := nearest.Plus(n.By(ball.Plus(distance.Scale(0.5))))
-	return []touch{{distance: distance, normal: b.turn.Of(n), point: b.position.Plus(b.turn.Of(point))}}
-}
-
 // sphereBox is the contact of a sphere with a box.
 func sphereBox(c *contactSet, a, b place) []touch {
 	return []touch{ballBox(c, inverse(b.turn, a.position.Minus(b.position)).Materialize(), b)}

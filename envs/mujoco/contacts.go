@@ -144,8 +144,8 @@ var collisions = map[[2]GeomType]collision{
 	{Sphere, Sphere}:    {1, capsules},
 	{Sphere, Capsule}:   {1, capsules},
 	{Capsule, Capsule}:  {1, capsules},
-	{Sphere, Cylinder}:  {1, capsuleCylinder},
-	{Capsule, Cylinder}: {1, capsuleCylinder},
+	{Sphere, Cylinder}:  {1, sphereCylinder},
+	{Capsule, Cylinder}: {2, capsuleCylinder},
 	{Sphere, Box}:       {1, sphereBox},
 	{Capsule, Box}:      {2, capsuleBox},
 	{Box, Box}:          {12, boxes},
@@ -211,6 +211,9 @@ func (s *System) prepareContacts(pairs []Pair) {
 		list := sets[k]
 		slices.SortStableFunc(list, func(a, b geomPair) int { return s.slot(list, a) - s.slot(list, b) })
 		found, onTerrain := collisions[k.shapes], s.options.Terrain != nil && k.shapes[0] == Plane
+		if k.shapes == [2]GeomType{Capsule, Cylinder} && m.Opt.DisableFlags&DisableMultiCCD != 0 {
+			found = collision{1, sphereCylinder} // of the capsule's nearest point alone
+		}
 		if onTerrain {
 			found.points *= 2
 		}

@@ -43,8 +43,7 @@
 // are not in the factor; solveCoupled adds them as rank-one updates. Of the contacts between links, each
 // copy keeps the deepest ([Options.LinkContacts]).
 //
-// Capsules that are exactly parallel have one contact here, and up to two in MuJoCo; so do capsules that lie on a
-// cylinder's flat end to within five degrees. A free body alone under
+// Capsules that are exactly parallel have one contact here, and up to two in MuJoCo. A free body alone under
 // implicitfast lacks the derivative of its gyroscopic forces. For boxes that are aligned to within rounding of
 // float32, and capsules that are parallel to an edge of a box, the number of contacts can differ from MuJoCo's,
 // where rounding of float64 decides it.

@@ -117,6 +117,10 @@ const (
 	DisableSensor
 	DisableMidPhase
 	DisableEulerDamp
+	DisableAutoReset
+	DisableNativeCCD
+	DisableIsland
+	DisableMultiCCD
 )
 
 // JointType is mjtJoint.

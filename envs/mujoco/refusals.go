@@ -85,7 +85,11 @@ func (c *checker) actuators() {
 				c.refuse("opt.integrator", "integrator implicitfast with %s, which damps a tendon along a chain of joints",
 					c.actuator(i))
 			}
-		case kind != overJoint:
+		case kind == overSite && c.ActuatorTrnID[i][1] >= 0:
+			c.refuse("actuator_trnid", "%s of a site with a refsite", c.actuator(i))
+		case kind == overSite && c.ActuatorGainType[i]+c.ActuatorBiasType[i] > 0:
+			c.refuse("actuator_trntype", "%s of a site, whose force is not its control times a fixed gain", c.actuator(i))
+		case kind != overJoint && kind != overSite:
 			c.refuse("actuator_trntype", "%s of a %s", c.actuator(i), name(kind, "joint", "jointinparent", "slidercrank",
 				"tendon", "site", "body", "so3"))
 		}
@@ -123,6 +127,7 @@ func (c *checker) actuators() {
 const (
 	overJoint  = 0
 	overTendon = 3
+	overSite   = 4
 )
 
 // fixed reports whether a tendon is the sum of positions of joints.

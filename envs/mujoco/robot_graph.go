@@ -168,6 +168,11 @@ func (s *System) find(name string) (body int, own pose) {
 	if i < 0 {
 		panic(names.Unknown("body or site", name, slices.Concat(bodies, sites)))
 	}
+	return s.site(i)
+}
+
+// site returns the body of a site, and its pose in the frame of the link.
+func (s *System) site(i int) (body int, own pose) {
 	body = s.model.SiteBodyID[i]
 	return body, s.poses[body].then(pose{algebra.Vectors(s.model.SitePos[i]), algebra.KnownQuaternion(s.model.SiteQuat[i])})
 }

@@ -152,12 +152,15 @@ func (s *System) ActionsOf(joints ...string) (indices []int) {
 	return indices
 }
 
-// Actuated returns the names of the joints that the actuators drive, in their order, or the numbers of tendons.
+// Actuated returns the names of the joints or sites that the actuators drive, in their order, or the numbers of tendons.
 func (s *System) Actuated() (joints []string) {
 	for i, id := range s.model.ActuatorTrnID {
-		if s.model.ActuatorTrnType[i] == 0 {
+		switch s.model.ActuatorTrnType[i] {
+		case overJoint:
 			joints = append(joints, s.jointName(id[0]))
-		} else {
+		case overSite:
+			joints = append(joints, s.SiteNames()[id[0]])
+		default:
 			joints = append(joints, nameOr("", "tendon", id[0]))
 		}
 	}

@@ -94,6 +94,9 @@ func (m *Model) validate() error {
 		if m.ActuatorTrnType[i] == 0 && (id[0] < 0 || id[0] >= s.NJnt) {
 			return fmt.Errorf("actuator_trnid: actuator %d moves joint %d of %d", i, id[0], s.NJnt)
 		}
+		if m.ActuatorTrnType[i] == overSite && (id[0] < 0 || id[0] >= s.NSite) {
+			return fmt.Errorf("actuator_trnid: actuator %d pushes at site %d of %d", i, id[0], s.NSite)
+		}
 	}
 	if n := len(m.Tendons); n > 0 && n != s.NTendon {
 		return fmt.Errorf("there are %d tendons, want %d", n, s.NTendon)
