@@ -23,6 +23,12 @@ type PPO struct {
 	ClipEpsilon   float64 `json:"clip_epsilon" limits:">0,1"`
 	EntropyCost   float64 `json:"entropy_cost" limits:"0,1e6"`      // weight of the entropy in the loss; paper: 1e-3
 	RewardScaling float64 `json:"reward_scaling" limits:"-1e6,1e6"` // factor of rewards; paper: 1
+	// NormalizeAdvantages gives the advantages of a minibatch the mean 0 and the standard deviation 1, so that rewards
+	// of any size outweigh the entropy alike; paper: false.
+	NormalizeAdvantages bool `json:"normalize_advantages,omitzero"`
+	// InitialScale is the standard deviation of continuous actions before the tanh when training begins, with means
+	// near 0, so that a robot begins near its default pose; 0: what random networks give, near 0.7, as in the paper.
+	InitialScale float64 `json:"initial_scale,omitzero" limits:"0,10"`
 
 	UnrollLength int `json:"unroll_length" limits:"1,4096"` // decisions per sequence; paper: 20
 	BatchSize    int `json:"batch_size" limits:"1,131072"`  // sequences per minibatch; paper: 512

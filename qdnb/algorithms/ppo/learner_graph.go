@@ -1,6 +1,8 @@
 package ppo
 
 import (
+	"math"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla/nn"
@@ -45,8 +47,21 @@ type learner struct {
 // start returns a learner before its first update.
 func (a agent) start(key random.Key) learner {
 	g := key.Hi.Graph()
-	policy := a.policy.Init(key.FoldInEach(Const(g, []int32{0})))
+	policy := a.begin(a.policy.Init(key.FoldInEach(Const(g, []int32{0}))))
 	return a.learner(policy, a.value.Init(key.FoldInEach(Const(g, []int32{1}))))
+}
+
+// begin gives actions of a random policy [1, N] the scale initial_scale and means near 0.
+func (a agent) begin(policy *Node) *Node {
+	if a.InitialScale == 0 || a.discrete {
+		return policy
+	}
+	net := a.policy.View(policy)
+	last := len(net.Kernel) - 1
+	net.Kernel[last] = MulScalar(net.Kernel[last], 0.01)
+	biases := Split(net.Bias[last], 1, 2) // of means and scales
+	net.Bias[last] = Concatenate([]*Node{biases[0], AddScalar(biases[1], math.Log(math.Expm1(a.InitialScale)))}, 1)
+	return net.Join()
 }
 
 // learner returns a learner before its first update with networks given as rows [1, N], see

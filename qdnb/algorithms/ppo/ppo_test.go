@@ -244,12 +244,35 @@ func TestGenotypesNormaliseAsInTraining(t *testing.T) {
 	}
 }
 
+// Actions begin with means near 0 and the initial scale, whatever is observed.
+func TestInitialScale(t *testing.T) {
+	config := *Default(envs.Spec{Length: 1})
+	config.InitialScale = 0.25
+	a := newAgent(config, 3, 2, false)
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			key := random.KeyOf(in[0])
+			first := a.decide(actorOf(a.start(key)), key.FoldIn(1).Split(50).Normal(50, 3)).(gaussian)
+			return []*Node{first.Mean, first.Scale}
+		}, xlatest.Tensor(random.SeedWords(5), 2))
+		scales := xlatest.Flat[float32](t, out[1])
+		for i, mean := range xlatest.Flat[float32](t, out[0]) {
+			if math.Abs(float64(mean)) > 0.05 || math.Abs(float64(scales[i])-0.25) > 0.02 {
+				t.Errorf("action %d has the mean %g and the scale %g, want 0 and 0.25", i, mean, scales[i])
+			}
+		}
+	})
+}
+
 // PPO learns continuous actions, and the repertoire holds the policies that were evaluated, also with
-// normalised observations.
+// normalised observations, and from rewards that are small compared with the entropy if advantages are normalised.
 func TestLearnsActions(t *testing.T) {
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		c := Default(pulls{}.Spec())
-		c.NormalizeObservations, c.CVT = p.Kind == backend.Go, repertoire.CVT{Cells: 4, CVTSamples: 100}
+		c.CVT = repertoire.CVT{Cells: 4, CVTSamples: 100}
+		if p.Kind == backend.Go {
+			c.NormalizeObservations, c.NormalizeAdvantages, c.RewardScaling, c.InitialScale = true, true, 1e-5, 0.5
+		}
 		c.LearningRate, c.UnrollLength, c.BatchSize, c.NumMinibatches = 1e-2, 6, 16, 2
 		c.NumEnvs, c.EvaluationEnvs, c.PolicyHidden, c.ValueHidden = 32, 4, []int{8}, []int{8}
 		search := must.Get(c.New(p, pulls{}, 1))

@@ -30,7 +30,8 @@ const maxLogRatio = 64
 //	value  = 1/4 mean (target - V)^2
 //
 // Advantages A and targets are those of PPO.advantages with the same networks, and gradients
-// do not flow through them.
+// do not flow through them. With normalize_advantages, A are those less their mean, divided by their
+// standard deviation (brax/training/agents/ppo/losses.py).
 func (a agent) loss(nets nets, d data) losses {
 	n, steps, observations := d.Reward.Shape().Dimensions[0], d.Reward.Shape().Dimensions[1],
 		a.policy.Sizes[0]
@@ -44,7 +45,9 @@ func (a agent) loss(nets nets, d data) losses {
 	gain := Sub(policy.logProb(decision), Reshape(d.LogProb, n*steps))
 	most := ConstAs(gain, maxLogRatio)
 	ratio := Exp(Where(GreaterThan(gain, most), most, gain))
-	advantages = Reshape(advantages, n*steps)
+	if advantages = Reshape(advantages, n*steps); a.NormalizeAdvantages {
+		advantages = standardised(advantages)
+	}
 	unclipped, clipped := Mul(ratio, advantages), Mul(nn.Bounded(ratio, 1-a.ClipEpsilon, 1+a.ClipEpsilon),
 		advantages)
 
@@ -56,6 +59,12 @@ func (a agent) loss(nets nets, d data) losses {
 	}
 	l.Total = Sub(Add(l.Policy, l.Value), MulScalar(l.Entropy, a.EntropyCost))
 	return l
+}
+
+// standardised returns numbers [n] less their mean, divided by their standard deviation.
+func standardised(x *Node) *Node {
+	x = Sub(x, ReduceAllMean(x))
+	return Div(x, AddScalar(Sqrt(ReduceAllMean(Square(x))), 1e-8))
 }
 
 // epoch uses each sequence once, in the order of a permutation int32 [n]: num_minibatches updates
