@@ -59,6 +59,8 @@ type Rigid struct {
 	Describe func(m StepView) *Node
 	// Drive maps an action to the inputs of the actuators, [actions, B] both; nil is that of the System.
 	Drive func(action *Node) *Node
+	// Guide returns what is added to these inputs, whatever the action, [actuators, B]; nil: nothing.
+	Guide func(before StepView) *Node
 
 	// Vary lists what is drawn for each episode, or set: domain randomisation, and adaptation.
 	Vary []Variation
@@ -364,6 +366,9 @@ func (r *Rigid) Step(s State, action *Node) State {
 	start, k := r.pushed(before)
 	k, late := r.delayed(k, action)
 	input := r.drive(late)
+	if r.Guide != nil {
+		input = Add(input, r.Guide(before))
+	}
 	if start.Under.Strength == nil {
 		input = r.weaken(before.under.weakened, input)
 	}

@@ -51,6 +51,10 @@ type RobotTask struct {
 	// meet the same: velocities ahead and to the left, m/s, and of turning to the left, rad/s. Empty, but not nil: they
 	// are drawn, others in each episode, as Playground does.
 	Commands [][3]float64 `json:"commands,omitzero"`
+	// Stride, for Velocity, makes the robot step in place under actions of 0, so many times a second: policies then shape
+	// a gait rather than discover one. Position servos lift diagonal feet together, by 0.1 m in a linear estimate, and
+	// the phase is observed. 0: nothing moves.
+	Stride float64 `json:"stride,omitzero"`
 }
 
 // velocityCommands are the Commands of a task that has none: ahead, in curves and sideways.
@@ -84,10 +88,13 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 		}
 	}
 	switch {
+	case !(t.Stride >= 0 && t.Stride*t.ControlStep <= 0.5):
+		return t, fmt.Errorf("a stride must be between 0 and %g a second, half of the control steps, not %g",
+			0.5/t.ControlStep, t.Stride)
 	case t.Task == Velocity && t.Commands == nil:
 		t.Commands = velocityCommands
-	case t.Task != Velocity && t.Commands != nil:
-		return t, fmt.Errorf("commands are of the task %s: set it (Task, --task)", Velocity)
+	case t.Task != Velocity && (t.Commands != nil || t.Stride != 0):
+		return t, fmt.Errorf("commands and stride are of the task %s: set it (Task, --task)", Velocity)
 	}
 	system, err := mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true, Keyframe: t.Keyframe})
 	if err != nil {
@@ -265,6 +272,9 @@ func (t RobotTask) String() string {
 				t.Trunk, strings.Join(lists.Map(t.Commands, one), ":"), t.Forward)
 		}
 	}
+	if t.Stride > 0 {
+		what += fmt.Sprintf(", stepping in place %g times a second", t.Stride)
+	}
 	touch := "which alone touch the ground"
 	if t.Contacts == "all" {
 		touch = "with all contacts of the model"
@@ -424,15 +434,21 @@ func (t RobotTask) ahead(v []*Node) *Node {
 	return MulScalar(v[axis], sign)
 }
 
-// drive maps actions: those of position servos to targets around the default pose, others to control ranges.
-func (t RobotTask) drive(system *mujoco.System) func(action *Node) *Node {
+// servos finds the actuators that are position servos, and the default angles of their joints.
+func (t RobotTask) servos(system *mujoco.System) (servo []bool, home []float32) {
 	m, axes, rest := system.Model(), system.JointAxes(), system.DefaultAngles()
-	servo, home := make([]bool, m.Sizes.NU), make([]float32, m.Sizes.NU)
+	servo, home = make([]bool, m.Sizes.NU), make([]float32, m.Sizes.NU)
 	for i, joint := range system.Actuated() {
 		if at := slices.Index(axes, joint); at >= 0 && m.ActuatorBiasType[i] != 0 && m.ActuatorBiasPrm[i][1] != 0 {
 			servo[i], home[i] = true, float32(rest[at])
 		}
 	}
+	return servo, home
+}
+
+// drive maps actions: those of position servos to targets around the default pose, others to control ranges.
+func (t RobotTask) drive(system *mujoco.System) func(action *Node) *Node {
+	servo, home := t.servos(system)
 	if !slices.Contains(servo, true) {
 		return nil
 	}
@@ -465,20 +481,28 @@ func (t RobotTask) fallen(system *mujoco.System) func(m StepView) *Node {
 
 // leg returns the joints with actuators between the trunk and the first foot, which ActuatorsMultiplier weakens.
 func (t RobotTask) leg(system *mujoco.System) (joints []string) {
-	m, bodies, driven := system.Model(), system.BodyNames(), system.Actuated()
 	if len(t.Feet) == 0 {
 		return nil
 	}
+	for _, id := range t.limb(system, t.Feet[0]) {
+		if name := system.Model().Names.Joint[id]; slices.Contains(system.Actuated(), name) {
+			joints = append(joints, name)
+		}
+	}
+	return joints
+}
+
+// limb returns the joints between the trunk and a foot.
+func (t RobotTask) limb(system *mujoco.System, foot string) (ids []int) {
+	m, bodies := system.Model(), system.BodyNames()
 	trunk := m.BodyWeldID[slices.Index(bodies, t.Trunk)]
-	for body := m.BodyWeldID[slices.Index(bodies, t.Feet[0])]; body != 0 && body != trunk; {
+	for body := m.BodyWeldID[slices.Index(bodies, foot)]; body != 0 && body != trunk; {
 		for k := range m.BodyJntNum[body] {
-			if name := m.Names.Joint[m.BodyJntAdr[body]+k]; slices.Contains(driven, name) {
-				joints = append(joints, name)
-			}
+			ids = append(ids, m.BodyJntAdr[body]+k)
 		}
 		body = m.BodyWeldID[m.BodyParentID[body]]
 	}
-	return joints
+	return ids
 }
 
 // observe returns quantities as an observation, those of joints' velocities divided by 10.

@@ -3,6 +3,7 @@ package envs_test
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -119,6 +120,36 @@ func TestStandingStill(t *testing.T) {
 		if xlatest.Flat[float32](t, out[1])[i]+xlatest.Flat[float32](t, out[4])[i] != 0 {
 			t.Error("an episode ends")
 		}
+	}
+}
+
+// A stride lifts diagonal feet of a Go1 together, along the gradients of their heights: by MuJoCo's mj_jacSite, -0.166
+// m/rad of the knees and 0.053 m/rad of the hips, inwards. The phase is observed last.
+func TestStride(t *testing.T) {
+	env := must.Get(envs.RobotTask{Name: "go1", Task: envs.Velocity, Stride: 2}.Environment(robots.Go1()))
+	const copies = 16
+	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+		s := envs.Reset(env, random.KeyOf(in[0]).Split(copies))
+		return []*Node{env.Guide(env.View(s)), Slice(s.Observation, AxisRange(), AxisElem(-1))}
+	}, xlatest.Tensor(random.SeedWords(3), 2))
+	lifts, sines, halves := xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]), map[bool]bool{}
+	for i, sine := range sines {
+		halves[sine > 0] = true
+		for leg, side := range []float64{-1, 1, -1, 1} { // FR, FL, RR, RL
+			up := max(0, -float64(sine))
+			if leg == 1 || leg == 2 {
+				up = max(0, float64(sine))
+			}
+			for joint, slope := range []float64{side * 0.053, 0, -0.166} {
+				want := 0.1 * slope / (0.053*0.053 + 0.166*0.166) * up
+				if got := float64(lifts[(3*leg+joint)*copies+i]); math.Abs(got-want) > 0.01 {
+					t.Errorf("sine %g: joint %d of leg %d is lifted by %g rad, want %g", sine, joint, leg, got, want)
+				}
+			}
+		}
+	}
+	if len(halves) != 2 {
+		t.Error("all copies are in the same half of a stride")
 	}
 }
 

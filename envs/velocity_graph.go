@@ -37,8 +37,13 @@ func (t RobotTask) follow(r *Rigid, system *mujoco.System) {
 			return Mul(Max(before.Recall("swing peak"), height), OneMinus(after.Touching(t.Feet...)))
 		}},
 	}
-	t.observe(r, "local velocity/"+frame, "gyro/"+frame, "projected gravity/"+frame, "joint offsets", "joint velocities",
-		"previous action", "command")
+	senses := []string{"local velocity/" + frame, "gyro/" + frame, "projected gravity/" + frame, "joint offsets",
+		"joint velocities", "previous action", "command"}
+	if t.Stride > 0 {
+		r.Memory, senses = append(r.Memory, Phase(stride, t.Stride)), append(senses, stride)
+		r.Guide = t.steps(system)
+	}
+	t.observe(r, senses...)
 	r.Settings.Offset = 0 // rewards are not negative
 	r.Done = func(m StepView) *Node {
 		return GreaterThan(row(m.Sense("projected gravity/"+frame), 2), ConstAs(m.State.Parts[0], 0))
@@ -134,6 +139,71 @@ func nextCommand(command *Node, m StepView) *Node {
 	}
 	next := Mul(newCommand(m), rows(kept...))
 	return Where(And(due, below(0.5, len(kept))), next, command)
+}
+
+// stride names the phase of steps in place.
+const stride = "stride"
+
+// steps returns what servos add to step in place. A foot is lifted by [peak] along the gradient of its height; two
+// diagonal ones, or those of a side if none is ahead of the others, are lifted in one half of a stride.
+func (t RobotTask) steps(system *mujoco.System) func(before StepView) *Node {
+	m, driven := system.Model(), system.Actuated()
+	servo, _ := t.servos(system)
+	places, err := system.Places()
+	if err != nil {
+		panic(err) // the default angles fit
+	}
+	world := func(body int, v [3]float64) (at [3]float64) {
+		turn := rotationOf(places[body].Rotation)
+		for i := range at {
+			at[i] = turn[i][0]*v[0] + turn[i][1]*v[1] + turn[i][2]*v[2]
+		}
+		return at
+	}
+	var feet [][3]float64
+	middle := [2]float64{}
+	for _, s := range t.soles(system) {
+		body := slices.Index(system.BodyNames(), s.body)
+		foot := world(body, s.at)
+		for i := range foot {
+			foot[i] += places[body].Position[i]
+		}
+		feet = append(feet, foot)
+		middle[0], middle[1] = middle[0]+foot[0]/float64(len(t.Feet)), middle[1]+foot[1]/float64(len(t.Feet))
+	}
+	lifts := [2][]float32{make([]float32, m.Sizes.NU), make([]float32, m.Sizes.NU)} // of both halves, rad or m
+	for i, foot := range feet {
+		x, y := foot[0]-middle[0], foot[1]-middle[1]
+		axis, sign := t.along()
+		left := [2]float64{y, -x}[axis] * sign
+		half := 0
+		if (left > 0) != (t.Ahead(x, y) > 0.05) {
+			half = 1
+		}
+		slopes, sum := map[int]float64{}, 0.0 // of the foot's height, by actuator
+		for _, id := range t.limb(system, t.Feet[i]) {
+			at := slices.Index(driven, m.Names.Joint[id])
+			if at < 0 || !servo[at] || m.JntType[id] != mujoco.Hinge {
+				continue
+			}
+			body := m.JntBodyID[id]
+			turns, anchor := world(body, m.JntAxis[id]), world(body, m.JntPos[id])
+			arm := [2]float64{foot[0] - anchor[0] - places[body].Position[0], foot[1] - anchor[1] - places[body].Position[1]}
+			slopes[at] = turns[0]*arm[1] - turns[1]*arm[0]
+			sum += slopes[at] * slopes[at]
+		}
+		for at, slope := range slopes {
+			lifts[half][at] = float32(peak * slope / max(sum, 1e-6))
+		}
+	}
+	return func(before StepView) *Node {
+		sine := Slice(before.Recall(stride), AxisRange(1, 2))
+		lift := func(half int, up *Node) *Node {
+			up = BroadcastToDims(MaxScalar(up, 0), len(lifts[half]), up.Shape().Dimensions[1])
+			return Mul(like(lifts[half], up), up)
+		}
+		return Add(lift(0, sine), lift(1, Neg(sine)))
+	}
 }
 
 // soles are the lowest geoms of feet: where they are in the bodies.

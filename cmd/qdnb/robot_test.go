@@ -25,6 +25,11 @@ func TestTrainRobot(t *testing.T) {
 	stdout, stderr := succeed(t, train...)
 	errtest.Contains(t, stderr, "torso walks along x; feet foot, which alone touch the ground",
 		"map-elites-my-hopper-0")
+	_, stderr = succeed(t, "train", "--robot", file, "--task", "velocity", "--runs", runs, "--backend", "go", "--generations",
+		"1", "--steps", "5", "--set", "num_envs=2", "--set", "unroll_length=5", "--set", "batch_size=2", "--set",
+		"num_minibatches=1", "--set", "policy_hidden=[4]", "--set", "value_hidden=[4]", "--set", "evaluation_envs=2", "--set",
+		"cells=8", "--set", "cvt_samples=100")
+	errtest.Contains(t, stderr, "torso follows the velocities", "ppo-my-hopper-velocity-0", "normalize_advantages=true")
 	must.Do(os.Remove(file))
 	run := must.Get(filepath.Glob(filepath.Join(runs, "map-elites-my-hopper-0-*")))[0]
 	again, _ := succeed(t, append([]string{"train", "--robot", filepath.Join(run, "robot.json")}, train[3:]...)...)
@@ -44,6 +49,9 @@ func TestTrainRobot(t *testing.T) {
 		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--task", "walc"}, 1, `did you mean "walk"`},
 		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--commands", "1,0"}, 2, "neither drawn nor a list"},
 		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--commands", "drawn"}, 1, "of the task velocity"},
+		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--stride", "1"}, 1, "of the task velocity"},
+		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--task", "velocity", "--stride=-1"}, 1,
+			"between 0 and 25 a second"},
 		{[]string{"robot", filepath.Join(run, "robot.json"), "--picture", "robot.bmp"}, 1, "ends in .png"},
 	}...)
 }
