@@ -165,7 +165,7 @@ func TestCheckLeavesOutPairsThatStayApart(t *testing.T) {
 		if m.BodyRootID[m.GeomBodyID[p.Geom1]] != 0 {
 			limbs++
 		}
-		if _, known := collisions[[2]GeomType{m.GeomType[p.Geom1], m.GeomType[p.Geom2]}]; !known {
+		if _, known := colliders[[2]GeomType{m.GeomType[p.Geom1], m.GeomType[p.Geom2]}]; !known {
 			own = append(own, [2]int{min(p.Geom1, p.Geom2), max(p.Geom1, p.Geom2)})
 		}
 	}

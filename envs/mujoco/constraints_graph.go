@@ -40,26 +40,65 @@ type perAxis [6]algebra.Num
 // constrain finds the constraints of a state: what [System.collisions] found, positions q, velocities v and the
 // links' velocities.
 func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num, velocity []spatial) constraints {
-	m := s.model
 	var c constraints
-	// Of the stacked rows: D, the damping B, and K d (r - margin).
-	var stiffness, damping, pull []algebra.Num
-	inverse := func(d, weight algebra.Num) algebra.Num { // of the regularisation
-		return d.Over(algebra.Constant(d.Rows, 1).Minus(d).Times(weight.Max(algebra.Constant(d.Rows, 1e-15))))
+	var rows stacked
+	var cones coneRows
+	s.constrainJoints(&c, &rows, k, q)
+	s.constrainEqual(&c, &rows, k, q, v)
+	s.constrainContacts(&c, &rows, &cones, k, contacts)
+	rate, coneRate := s.violationRates(c, v, velocity)
+	if len(rows.stiffness) > 0 {
+		c.Stiffness = materializedStack(rows.stiffness)
+		c.Reference = rate.Times(algebra.Concat(rows.damping...)).Plus(algebra.Concat(rows.pull...)).Neg().Materialize()
 	}
-	stack := func(times int, d, weight algebra.Num, l law, violation algebra.Num, active algebra.Mask, isLoss bool) {
-		D, by := inverse(d, weight), d.Zero()
-		if !isLoss {
-			D, by = active.Choose(D, D.Zero()), l.stiffness.Times(d).Times(violation).Materialize()
+	if len(cones.stiffness) > 0 {
+		c.ConeStiffness = materializedStack(cones.stiffness)
+		for i := range s.coneDim() - 1 {
+			c.ConeFriction[i] = algebra.Concat(cones.friction[i]...)
 		}
-		D = D.Materialize()
-		for range times {
-			stiffness, damping, pull = append(stiffness, D), append(damping, l.damping), append(pull, by)
+		normal, tangent := algebra.Concat(cones.damping[0]...), algebra.Concat(cones.damping[1]...)
+		c.ConeReference[0] = coneRate[0].Times(normal).Plus(algebra.Concat(cones.pull...)).Neg().Materialize()
+		for i := 1; i < s.coneDim(); i++ {
+			c.ConeReference[i] = coneRate[i].Times(tangent).Neg().Materialize()
 		}
 	}
+	return c
+}
+
+// stacked collects rows: D, the damping B, and K d (r - margin).
+type stacked struct{ stiffness, damping, pull []algebra.Num }
+
+// add adds rows that act where active, the same a number of times.
+func (r *stacked) add(times int, d, weight algebra.Num, l law, violation algebra.Num, active algebra.Mask) {
+	stiffness := stiffnessOf(d, weight)
+	stiffness = active.Choose(stiffness, stiffness.Zero())
+	pull := l.stiffness.Times(d).Times(violation).Materialize()
+	stiffness = stiffness.Materialize()
+	for range times {
+		r.append(stiffness, l.damping, pull)
+	}
+}
+
+func (r *stacked) append(stiffness, damping, pull algebra.Num) {
+	r.stiffness, r.damping, r.pull = append(r.stiffness, stiffness), append(r.damping, damping), append(r.pull, pull)
+}
+
+// stiffnessOf returns D, the inverse of the regularisation, of an impedance.
+func stiffnessOf(d, weight algebra.Num) algebra.Num {
+	return d.Over(algebra.Constant(d.Rows, 1).Minus(d).Times(weight.Max(algebra.Constant(d.Rows, 1e-15))))
+}
+
+// coneRows collects elliptic cones: D, the damping of normals and of tangents, K d (r - margin), and friction.
+type coneRows struct {
+	stiffness, pull []algebra.Num
+	damping         [2][]algebra.Num
+	friction        [5][]algebra.Num
+}
+
+// constrainJoints adds the friction losses and the limits of joints.
+func (s *System) constrainJoints(c *constraints, rows *stacked, k kinematics, q []algebra.Num) {
 	for _, r := range s.rows {
 		n := r.weight.Rows
-		j := s.groups[r.group].joints[r.joint]
 		if r.loss.Rows > 0 {
 			axis := algebra.Vector{X: algebra.Constant(n, 1)}
 			if r.turns {
@@ -67,10 +106,12 @@ func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num,
 				axis = []algebra.Vector{turn.X, turn.Y, turn.Z}[r.axis]
 			}
 			c.Axes = append(c.Axes, axis)
-			stack(1, r.law.impedance(algebra.Constant(n, 0)), s.rowWeight(k.Under, r), r.law, algebra.Num{}, algebra.Mask{}, true)
+			d := r.law.impedance(algebra.Constant(n, 0))
+			rows.append(stiffnessOf(d, s.rowWeight(k.Under, r)).Materialize(), r.law.damping, d.Zero())
 			continue
 		}
-		bounds := limitsOf(j.id, m.JntLimited, m.JntRange)
+		j := s.groups[r.group].joints[r.joint]
+		bounds := limitsOf(j.id, s.model.JntLimited, s.model.JntRange)
 		low, high := bounds.low, bounds.high
 		var axis algebra.Vector
 		var distance algebra.Num
@@ -84,9 +125,13 @@ func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num,
 			distance = below.Min(above)
 		}
 		c.Axes = append(c.Axes, axis)
-		violation := distance.Minus(j.known(m.JntMargin)).Materialize()
-		stack(1, r.law.impedance(violation), s.rowWeight(k.Under, r), r.law, violation, violation.Below(0), false)
+		violation := distance.Minus(j.known(s.model.JntMargin)).Materialize()
+		rows.add(1, r.law.impedance(violation), s.rowWeight(k.Under, r), r.law, violation, violation.Below(0))
 	}
+}
+
+// constrainEqual adds the equalities.
+func (s *System) constrainEqual(c *constraints, rows *stacked, k kinematics, q, v []algebra.Num) {
 	var of motions
 	if slices.ContainsFunc(s.equal, equality.tied) {
 		of, _ = s.inverseDynamics(k, v, nil)
@@ -104,15 +149,16 @@ func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num,
 		}
 		d, always := e.law.impedance(size), algebra.Mask{Num: algebra.Constant(1, 1)}
 		for i, x := range violation {
-			stack(1, d, e.weight[i/3], e.law, x, always, false)
-			if e.tied() {
-				pull[len(pull)-1] = pull[len(pull)-1].Plus(drift[i])
+			rows.add(1, d, e.weight[i/3], e.law, x, always)
+			if last := len(rows.pull) - 1; e.tied() {
+				rows.pull[last] = rows.pull[last].Plus(drift[i])
 			}
 		}
 	}
-	var coneStiffness, conePull []algebra.Num
-	var coneDamping [2][]algebra.Num
-	var coneFriction [5][]algebra.Num
+}
+
+// constrainContacts adds the contacts that act: the edges of pyramids to the rows, and elliptic cones.
+func (s *System) constrainContacts(c *constraints, rows *stacked, cones *coneRows, k kinematics, contacts []contact) {
 	for _, set := range s.acting {
 		var found contact
 		var violation, d algebra.Num
@@ -128,45 +174,28 @@ func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num,
 		c.Contacts = append(c.Contacts, found)
 		active := violation.Below(0)
 		if s.elliptic(set) {
-			coneStiffness = append(coneStiffness, active.Choose(inverse(d, p.weight), d.Zero()).Materialize())
-			conePull = append(conePull, p.law.stiffness.Times(d).Times(violation))
-			coneDamping[0], coneDamping[1] = append(coneDamping[0], p.law.damping), append(coneDamping[1], p.tangent.damping)
+			cones.stiffness = append(cones.stiffness, active.Choose(stiffnessOf(d, p.weight), d.Zero()).Materialize())
+			cones.pull = append(cones.pull, p.law.stiffness.Times(d).Times(violation))
+			cones.damping[0], cones.damping[1] = append(cones.damping[0], p.law.damping), append(cones.damping[1], p.tangent.damping)
 			for i := range s.coneDim() - 1 {
-				coneFriction[i] = append(coneFriction[i], p.friction[i])
+				cones.friction[i] = append(cones.friction[i], p.friction[i])
 			}
 			continue
 		}
 		weight := p.weight
 		if set.dim > 1 {
 			square := p.friction[0].Square()
-			weight = weight.Times(square.Add(1)).Times(square.Scale(2 / m.Opt.ImpRatio))
+			weight = weight.Times(square.Add(1)).Times(square.Scale(2 / s.model.Opt.ImpRatio))
 		}
 		if set.parts == nil || set.dim <= 3 {
-			stack(s.edges(set), d, weight, p.law, violation, active, false)
+			rows.add(s.edges(set), d, weight, p.law, violation, active)
 			continue
 		}
-		stack(4, d, weight, p.law, violation, active, false)
+		rows.add(4, d, weight, p.law, violation, active)
 		for _, friction := range p.friction[2 : set.dim-1] { // which some of the pairs may lack
-			stack(2, d, weight, p.law, violation, active.And(friction.Above(0)), false)
+			rows.add(2, d, weight, p.law, violation, active.And(friction.Above(0)))
 		}
 	}
-	rate, coneRate := s.violationRates(c, v, velocity)
-	if len(stiffness) > 0 {
-		c.Stiffness = materializedStack(stiffness)
-		c.Reference = rate.Times(algebra.Concat(damping...)).Plus(algebra.Concat(pull...)).Neg().Materialize()
-	}
-	if len(coneStiffness) > 0 {
-		c.ConeStiffness = materializedStack(coneStiffness)
-		for i := range s.coneDim() - 1 {
-			c.ConeFriction[i] = algebra.Concat(coneFriction[i]...)
-		}
-		normal, tangent := algebra.Concat(coneDamping[0]...), algebra.Concat(coneDamping[1]...)
-		c.ConeReference[0] = coneRate[0].Times(normal).Plus(algebra.Concat(conePull...)).Neg().Materialize()
-		for i := 1; i < s.coneDim(); i++ {
-			c.ConeReference[i] = coneRate[i].Times(tangent).Neg().Materialize()
-		}
-	}
-	return c
 }
 
 func materializedStack(of []algebra.Num) algebra.Num { return algebra.Concat(of...).Materialize() }
@@ -238,82 +267,6 @@ func stackVectors(of []algebra.Vector) (out algebra.Vector) {
 		x, y, z = append(x, v.X), append(y, v.Y), append(z, v.Z)
 	}
 	return algebra.Vector{X: algebra.Concat(x...), Y: algebra.Concat(y...), Z: algebra.Concat(z...)}
-}
-
-// trees is the number of trees of links.
-func (s *System) trees() (n int) {
-	for _, g := range s.groups {
-		if g.parent < 0 {
-			n += g.rows()
-		}
-	}
-	return n
-}
-
-// placed returns one of the vectors of [kinematics.placed] of the links of a side.
-func (s *System) placed(k kinematics, side side, which int) algebra.Vector {
-	if which == 4 && s.trees() == 1 { // all links have one origin
-		return k.Origin[0].Each(func(x algebra.Num) algebra.Num { return spread(x, len(side.link)) })
-	}
-	if side.group == anyLink {
-		return k.Links[which].Each(func(x algebra.Num) algebra.Num { return gather(x, side.link) })
-	}
-	return s.linksOf(side, func(group int) algebra.Vector { return k.placed(group)[which] })
-}
-
-// ofAllLinks stacks vectors of the links of all groups.
-func (s *System) ofAllLinks(of func(group int) algebra.Vector) algebra.Vector {
-	var all []algebra.Vector
-	for i := range s.groups {
-		all = append(all, of(i))
-	}
-	return stackVectors(all)
-}
-
-// ofLinks stacks spatial vectors of the links of all groups, given those of each. What is no recursion computes
-// with them, in fewer operations.
-func (s *System) ofLinks(each []spatial) spatial {
-	return spatial{s.ofAllLinks(func(group int) algebra.Vector { return each[group].Ang }),
-		s.ofAllLinks(func(group int) algebra.Vector { return each[group].Lin })}
-}
-
-// ofGroup returns the rows of a group of a num of all links.
-func (s *System) ofGroup(x algebra.Num, group int) algebra.Num {
-	first := 0
-	for _, g := range s.groups[:group] {
-		first += g.rows()
-	}
-	return x.Slice(first, s.groups[group].rows())
-}
-
-// byGroup returns the spatial vectors of each group, given those of all links.
-func (s *System) byGroup(all spatial) (each []spatial) {
-	for i := range s.groups {
-		each = append(each, all.each(func(x algebra.Num) algebra.Num { return s.ofGroup(x, i) }))
-	}
-	return each
-}
-
-// linksOf returns vectors of the links of a side, given those of each group.
-func (s *System) linksOf(side side, of func(group int) algebra.Vector) algebra.Vector {
-	if side.group != anyLink {
-		return of(side.group).Take(side.link...)
-	}
-	return s.ofAllLinks(of).Each(func(x algebra.Num) algebra.Num { return gather(x, side.link) })
-}
-
-// gather selects rows by an operation that costs the same however irregular they are.
-func gather(x algebra.Num, of []int) algebra.Num {
-	if x.Node == nil {
-		return x.Take(of...)
-	}
-	index := make([][]int32, len(of))
-	for i, row := range of {
-		index[i] = []int32{int32(row)}
-	}
-	batch := x.Node.Shape().Size() / x.Rows
-	picked := Gather(Reshape(x.Node, x.Rows, batch), Const(x.Node.Graph(), index))
-	return algebra.Num{Rows: len(of), Node: Reshape(picked, len(of)*batch)}
 }
 
 // pointMotion returns the motion of the second bodies relative to the first at contacts.

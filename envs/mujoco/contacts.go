@@ -134,7 +134,7 @@ type collision struct {
 	collide func(c *contactSet, a, b place) []touch
 }
 
-var collisions = map[[2]GeomType]collision{
+var colliders = map[[2]GeomType]collision{
 	{Plane, Sphere}:     {1, planeSphere},
 	{Plane, Capsule}:    {2, planeCapsule},
 	{Plane, Ellipsoid}:  {1, planeEllipsoid},
@@ -153,7 +153,7 @@ var collisions = map[[2]GeomType]collision{
 
 // collides reports whether the contacts of a pair are modelled.
 func (m *Model) collides(p Pair) bool {
-	_, known := collisions[[2]GeomType{m.GeomType[p.Geom1], m.GeomType[p.Geom2]}]
+	_, known := colliders[[2]GeomType{m.GeomType[p.Geom1], m.GeomType[p.Geom2]}]
 	return known && (m.GeomType[p.Geom2] != Mesh || m.hull(p.Geom2) != nil)
 }
 
@@ -210,7 +210,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 	for _, k := range order {
 		list := sets[k]
 		slices.SortStableFunc(list, func(a, b geomPair) int { return s.slot(list, a) - s.slot(list, b) })
-		found, onTerrain := collisions[k.shapes], s.options.Terrain != nil && k.shapes[0] == Plane
+		found, onTerrain := colliders[k.shapes], s.options.Terrain != nil && k.shapes[0] == Plane
 		if k.shapes == [2]GeomType{Capsule, Cylinder} && m.Opt.DisableFlags&DisableMultiCCD != 0 {
 			found = collision{1, sphereCylinder} // of the capsule's nearest point alone
 		}

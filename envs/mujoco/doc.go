@@ -21,8 +21,8 @@
 //	      actuation       actuation_graph.go
 //	    collisions        constraints_graph.go  distances, points and normals of contacts: a function
 //	                                            for each pair of shapes, listed in contacts.go
-//	    constrain         constraints_graph.go  friction losses, limits, contacts: stiffness and
-//	                                            reference
+//	    constrain         constraints_graph.go  stiffness and reference: constrainJoints (friction losses
+//	                                            and limits), constrainEqual, constrainContacts
 //	    minimize          newton_graph.go       Newton's method; iterate is one iteration:
 //	      linearize       newton_graph.go       forces of the constraints and their slopes: respond,
 //	                                            push and springs in forces_graph.go
