@@ -20,14 +20,16 @@ type search struct {
 	Descent          algebra.Num // minus the slope of the cost at 0
 
 	Length, Low, High, Done algebra.Num // Done is 1 where Length is found
+	Part                    algebra.Num // of High, to try next if Low is 0
 	Iteration               *Node
 }
 
-// lineSearch returns the lengths of the step at which the cost is least. It is Newton's method on the
-// slope of the cost, within a bracket.
+// lineSearch returns the lengths of the step at which the cost is least, or 0 if none is found at which it is less. It is
+// Newton's method on the slope of the cost, within a bracket. Where that leaves the bracket, the search goes on by
+// magnitudes: near the tips of stiff cones the least cost is at 1e-6 of the step.
 func (s *System) lineSearch(l search) algebra.Num {
 	l.Iteration = Const(l.Length.Node.Graph(), int32(0))
-	return xla.Loop(l, func(l search) *Node {
+	l = xla.Loop(l, func(l search) *Node {
 		more := LessThan(l.Iteration, Const(l.Iteration.Graph(), int32(lineSearches)))
 		return And(more, LogicalAny(LessThan(l.Done.Node, ScalarOne(l.Done.Graph(), l.Done.Node.DType()))))
 	}, func(l search) search {
@@ -38,15 +40,17 @@ func (s *System) lineSearch(l search) algebra.Num {
 		below := slope.Below(0)
 		low, high := below.Choose(l.Length, l.Low), below.Choose(l.High, l.Length)
 		next := l.Length.Minus(slope.Over(curvature.Max(algebra.Constant(1, 1e-30))))
-		middle := high.Below(huge/2).Choose(low.Plus(high).Scale(0.5), l.Length.Scale(2))
-		next = low.Less(next).And(next.Less(high)).Choose(next, middle)
+		within := low.Less(next).And(next.Less(high))
+		middle := low.Above(0).Choose(low.Times(high).Sqrt(), high.Times(l.Part))
+		next = within.Choose(next, high.Below(huge/2).Choose(middle, l.Length.Scale(2)))
 		l.Length, l.Low, l.High = done.Choose(l.Length, next), low, high
-		l.Done = done.Choose(algebra.Constant(1, 1), algebra.Constant(1, 0))
+		l.Part = within.Choose(l.Part, l.Part.Square().Scale(0.5))
 		g, batch := l.Length.Graph(), l.Length.Node.Shape().Size()
-		l.Done = computed(g, batch, l.Done)
+		l.Done = computed(g, batch, done.Choose(algebra.Constant(1, 1), algebra.Constant(1, 0)))
 		l.Iteration = AddScalar(l.Iteration, 1)
 		return l
-	}).Length
+	})
+	return l.Done.Above(0.5).Choose(l.Length, l.Low)
 }
 
 // slope returns the first and second derivative of the cost by the length of the step.

@@ -38,7 +38,7 @@ const (
 	tolerance = 1e-5
 	// lineTolerance is the relative slope at the end of a line search.
 	lineTolerance = 1e-2
-	lineSearches  = 12
+	lineSearches  = 24
 )
 
 // newton returns the state of the solver at a first guess, given M times it minus tau.
@@ -143,13 +143,19 @@ type stepping struct {
 
 // advance goes along the step to the least cost.
 func (s *System) advance(from stepping) estimate {
-	at, k, c, step := from.Newton.At, from.Newton.Kinematics, from.Newton.Constraints, from.Step
+	at, k, c, step := from.Newton.At, from.Newton.Kinematics, from.Newton.Constraints, slices.Clone(from.Step)
 	g, batch := sizeOf(at.Residual)
+	// If rounding has made the factor indefinite, the step may lead uphill.
+	descent := s.dots(from.Downhill, step).Materialize()
+	direction := descent.Below(0).Choose(algebra.Constant(1, -1), algebra.Constant(1, 1)).Materialize()
+	for i, x := range step {
+		step[i] = x.Times(spread(direction, x.Rows)).Materialize()
+	}
+	descent = descent.Abs()
 	motions := s.forward(k, step)
 	product := s.multiply(k, step, motions)
 	rate, cones := s.violationRates(c, step, motions)
 
-	descent := s.dots(from.Downhill, step)
 	done := at.Done.Above(0.5)
 	scale := s.scale(from.Newton).Materialize()
 	converged := descent.Less(scale.Scale(tolerance * tolerance)).Or(done)
@@ -161,6 +167,7 @@ func (s *System) advance(from stepping) estimate {
 		Length:    computed(g, batch, algebra.Constant(1, 1)),
 		Low:       computed(g, batch, algebra.Constant(1, 0)),
 		High:      computed(g, batch, algebra.Constant(1, huge)),
+		Part:      computed(g, batch, algebra.Constant(1, 0.5)),
 	}
 	if rate.Rows > 0 {
 		force, change := c.Stiffness.Times(at.Rate).Neg(), c.Stiffness.Times(rate).Neg()
@@ -178,7 +185,7 @@ func (s *System) advance(from stepping) estimate {
 	// Copies that have converged stay while others continue, so that no copy depends on the others.
 	length := done.Choose(algebra.Constant(1, 0), s.lineSearch(line)).Materialize()
 
-	at.Done = line.Done
+	at.Done = computed(g, batch, length.Above(0).Choose(line.Done, one))
 	move := func(x, by algebra.Num) algebra.Num {
 		if x.Rows == 0 {
 			return x
