@@ -49,8 +49,20 @@ func planeMesh(c *contactSet, a, b place) (out []touch) {
 		BroadcastToDims(column(corners, 0), table.faces, pairs, copies))
 	slots = Min(slots, BroadcastToDims(column(corners, 1), table.faces, pairs, copies))
 	normals := rows(table.normals, slots)
-	face := lowestRow(along(table.faces, func(axis int) *Node { return column(normals, axis) }))
-	at := Min(Add(Reshape(column(corners, 0), 1, all), face), Reshape(column(corners, 1), 1, all))
+	// corner returns the corner, among those of the vertex, at which a number of theirs is lowest.
+	corner := func(number func(axis int) *Node) *Node {
+		face := lowestRow(along(table.faces, number))
+		return Min(Add(Reshape(column(corners, 0), 1, all), face), Reshape(column(corners, 1), 1, all))
+	}
+	// Faces may be parallel to within rounding, so the best one is compared again, by differences of normals.
+	near := rows(table.normals, corner(func(axis int) *Node { return column(normals, axis) }))
+	at := corner(func(axis int) *Node {
+		less := func(i int) *Node {
+			of := column(normals, i)
+			return Sub(of, BroadcastToShape(column(near, i), of.Shape()))
+		}
+		return Add(less(axis), less(3+axis))
+	})
 	quad := rows(table.quads, at)
 	center := planePoint(a, b.position).distance
 	for i := range 4 {
@@ -78,7 +90,7 @@ type hullTable struct {
 	points   [][]float32      // coordinates of all vertices, [pairs * most, 3]
 	corners  [][]int32        // of each of points: the first and the last of its corners, [pairs * most, 2]
 	faces    int              // most corners of a vertex
-	normals  [][]float32      // of the face of each corner, [corners, 3]
+	normals  [][]float32      // of the face of each corner, and what rounding left of them, [corners, 6]
 	quads    [][]int32        // rows of points or -1, see [Hull.quad], [corners, 4]
 }
 
@@ -112,11 +124,16 @@ func (c *contactSet) hullTable() (t hullTable) {
 				continue
 			}
 			for _, f := range facesOf[v] {
-				normal, quad := h.Normals[f], []int32{-1, -1, -1, -1}
+				var normal [6]float32
+				for axis, x := range h.Normals[f] {
+					normal[axis] = float32(x)
+					normal[3+axis] = float32(x - float64(normal[axis]))
+				}
+				quad := []int32{-1, -1, -1, -1}
 				for i, v := range h.quad(v, h.Faces[f]) {
 					quad[i] = first + int32(v)
 				}
-				t.normals = append(t.normals, []float32{float32(normal[0]), float32(normal[1]), float32(normal[2])})
+				t.normals = append(t.normals, normal[:])
 				t.quads = append(t.quads, quad)
 			}
 			t.corners = append(t.corners, []int32{start, int32(len(t.quads)) - 1})
