@@ -29,7 +29,8 @@ func TestTrainRobot(t *testing.T) {
 		"1", "--steps", "5", "--set", "num_envs=2", "--set", "unroll_length=5", "--set", "batch_size=2", "--set",
 		"num_minibatches=1", "--set", "policy_hidden=[4]", "--set", "value_hidden=[4]", "--set", "evaluation_envs=2", "--set",
 		"cells=8", "--set", "cvt_samples=100")
-	errtest.Contains(t, stderr, "torso follows the velocities", "ppo-my-hopper-velocity-0", "normalize_advantages=true")
+	errtest.Contains(t, stderr, "torso follows the velocities", "stepping in place 2 times a second",
+		"ppo-my-hopper-velocity-0", "normalize_advantages=true")
 	must.Do(os.Remove(file))
 	run := must.Get(filepath.Glob(filepath.Join(runs, "map-elites-my-hopper-0-*")))[0]
 	again, _ := succeed(t, append([]string{"train", "--robot", filepath.Join(run, "robot.json")}, train[3:]...)...)
