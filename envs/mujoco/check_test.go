@@ -52,7 +52,7 @@ func TestCheckAccepts(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	want := map[string]int{"dmc_finger": 1}
+	want := map[string]int{"dmc_finger": 1, "go2": 153}
 	if count < 26 || !maps.Equal(pairs, want) {
 		t.Errorf("of %d models, %v need IgnorePairs, want %v", count, pairs, want)
 	}
