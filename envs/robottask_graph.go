@@ -40,13 +40,14 @@ type RobotTask struct {
 	Contacts string `json:"contacts"`
 	// Reach is by how much an action of 1 turns a position servo from the default pose, rad or m. Other actuators
 	// have their control range for actions from -1 to 1.
-	Reach       float64 `json:"reach"`
-	ControlStep float64 `json:"control_step"` // s
-	Steps       int     `json:"steps"`        // of an episode
-	Noise       float64 `json:"noise"`        // see [Rigid]
-	Latency     [2]int  `json:"latency"`      // see [Rigid]
-	Keyframe    string  `json:"keyframe,omitempty"`
-	IgnorePairs bool    `json:"ignore_pairs,omitempty"` // see [mujoco.Options]
+	Reach        float64 `json:"reach"`
+	ControlStep  float64 `json:"control_step"` // s
+	Steps        int     `json:"steps"`        // of an episode
+	Noise        float64 `json:"noise"`        // see [Rigid]
+	Latency      [2]int  `json:"latency"`      // see [Rigid]
+	Keyframe     string  `json:"keyframe,omitempty"`
+	IgnorePairs  bool    `json:"ignore_pairs,omitempty"` // see [mujoco.Options]
+	LinkContacts int     `json:"link_contacts,omitzero"` // see [mujoco.Options]
 	// Commands are what Velocity commands in an episode, one after the other for equal times, so that all solutions
 	// meet the same: velocities ahead and to the left, m/s, and of turning to the left, rad/s. Empty, but not nil: they
 	// are drawn, others in each episode, as Playground does.
@@ -96,7 +97,7 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 	case t.Task != Velocity && (t.Commands != nil || t.Stride != 0):
 		return t, fmt.Errorf("commands and stride are of the task %s: set it (Task, --task)", Velocity)
 	}
-	system, err := mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true, Keyframe: t.Keyframe})
+	system, err := mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true, LinkContacts: t.LinkContacts, Keyframe: t.Keyframe})
 	if err != nil {
 		return t, err
 	}
@@ -285,7 +286,8 @@ func (t RobotTask) String() string {
 
 // System prepares the robot of a complete task.
 func (t RobotTask) System(m mujoco.Model) (*mujoco.System, error) {
-	options := mujoco.Options{IgnorePairs: t.IgnorePairs, ControlStep: t.ControlStep, Keyframe: t.Keyframe}
+	options := mujoco.Options{IgnorePairs: t.IgnorePairs, LinkContacts: t.LinkContacts, ControlStep: t.ControlStep,
+		Keyframe: t.Keyframe}
 	if t.Contacts == "feet" {
 		m.Names.Geom, options.IgnorePairs = slices.Clone(m.Names.Geom), true
 		for i, name := range m.Names.Geom {

@@ -31,13 +31,14 @@ import (
 )
 
 type robotCmd struct {
-	File        string  `arg:"" name:"file"`
-	Verify      bool    `name:"verify"`
-	JSON        bool    `name:"json"`
-	ControlStep float64 `name:"control-step" default:"0.02" placeholder:"SECONDS"`
-	IgnorePairs bool    `name:"ignore-pairs"`
-	Picture     string  `placeholder:"FILE"`
-	HTML        string  `name:"html" placeholder:"FILE"`
+	File         string  `arg:"" name:"file"`
+	Verify       bool    `name:"verify"`
+	JSON         bool    `name:"json"`
+	ControlStep  float64 `name:"control-step" default:"0.02" placeholder:"SECONDS"`
+	IgnorePairs  bool    `name:"ignore-pairs"`
+	LinkContacts int     `name:"link-contacts" placeholder:"N"`
+	Picture      string  `placeholder:"FILE"`
+	HTML         string  `name:"html" placeholder:"FILE"`
 	backendFlag
 }
 
@@ -53,7 +54,7 @@ func (c *robotCmd) Run(ctx context.Context) error {
 		return err
 	}
 	system, notes, err := envs.ReadSystem(ctx, c.File, mujoco.Options{IgnorePairs: c.IgnorePairs,
-		ControlStep: c.ControlStep})
+		LinkContacts: c.LinkContacts, ControlStep: c.ControlStep})
 	if err != nil {
 		return flagged(err)
 	}
@@ -151,7 +152,7 @@ func (c *robotCmd) compare(ctx context.Context, v *verification) error {
 	if err != nil {
 		return err
 	}
-	system, err := mujoco.NewSystem(model, mujoco.Options{IgnorePairs: c.IgnorePairs})
+	system, err := mujoco.NewSystem(model, mujoco.Options{IgnorePairs: c.IgnorePairs, LinkContacts: c.LinkContacts})
 	if err != nil {
 		v.Error = flagged(err).Error()
 		return fmt.Errorf("%s: %s", c.File, v.Error)

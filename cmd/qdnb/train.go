@@ -52,26 +52,27 @@ type trainCmd struct {
 
 // robotFlags are the settings of the task of a robot; what is not set is guessed.
 type robotFlags struct {
-	Task        string     `placeholder:"NAME"`
-	Name        string     `placeholder:"NAME"`
-	Trunk       string     `placeholder:"BODY"`
-	Forward     string     `placeholder:"AXIS"`
-	Feet        []string   `placeholder:"BODY"`
-	Contacts    string     `placeholder:"WHICH"`
-	Reach       float64    `placeholder:"RAD"`
-	ControlStep float64    `name:"control-step" placeholder:"SECONDS"`
-	Steps       int        `placeholder:"N"`
-	Latency     int        `placeholder:"STEPS"`
-	Keyframe    string     `placeholder:"NAME"`
-	IgnorePairs bool       `name:"ignore-pairs"`
-	Commands    velocities `placeholder:"LIST"`
-	Stride      float64    `placeholder:"HZ"`
+	Task         string     `placeholder:"NAME"`
+	Name         string     `placeholder:"NAME"`
+	Trunk        string     `placeholder:"BODY"`
+	Forward      string     `placeholder:"AXIS"`
+	Feet         []string   `placeholder:"BODY"`
+	Contacts     string     `placeholder:"WHICH"`
+	Reach        float64    `placeholder:"RAD"`
+	ControlStep  float64    `name:"control-step" placeholder:"SECONDS"`
+	Steps        int        `placeholder:"N"`
+	Latency      int        `placeholder:"STEPS"`
+	Keyframe     string     `placeholder:"NAME"`
+	IgnorePairs  bool       `name:"ignore-pairs"`
+	LinkContacts int        `name:"link-contacts" placeholder:"N"`
+	Commands     velocities `placeholder:"LIST"`
+	Stride       float64    `placeholder:"HZ"`
 }
 
 func (f robotFlags) task() envs.RobotTask {
 	return envs.RobotTask{Task: f.Task, Name: f.Name, Trunk: f.Trunk, Forward: f.Forward, Feet: f.Feet, Contacts: f.Contacts,
 		Reach: f.Reach, ControlStep: f.ControlStep, Steps: f.Steps, Latency: [2]int{0, f.Latency}, Keyframe: f.Keyframe,
-		IgnorePairs: f.IgnorePairs, Commands: f.Commands, Stride: f.Stride}
+		IgnorePairs: f.IgnorePairs, LinkContacts: f.LinkContacts, Commands: f.Commands, Stride: f.Stride}
 }
 
 // Validate requires an algorithm, which a robot has by default.
@@ -81,7 +82,7 @@ func (c *trainCmd) Validate() error {
 		return errors.New("missing flags: --algorithm=NAME")
 	case c.Robot == "" && !reflect.DeepEqual(c.robotFlags, robotFlags{}):
 		return errors.New("--task, --name, --trunk, --forward, --feet, --contacts, --reach, --control-step, --steps, --latency, " +
-			"--keyframe, --ignore-pairs, --commands and --stride are of a robot: add --robot FILE")
+			"--keyframe, --ignore-pairs, --link-contacts, --commands and --stride are of a robot: add --robot FILE")
 	}
 	return nil
 }
