@@ -47,11 +47,11 @@ func TestGuessesOfRobots(t *testing.T) {
 		}
 	}
 	for want, task := range map[string]envs.RobotTask{
-		"unknown foot \"FR_calv\"": {Feet: []string{"FR_calv"}},
-		"unknown trunk \"torso\"":  {Trunk: "torso"},
-		"unknown task \"fly\"":     {Task: "fly"},
-		"keyframe":                 {Keyframe: "sitting"},
-		"commands are of the task": {Commands: [][3]float64{{1, 0, 0}}},
+		"unknown foot \"FR_calv\"":            {Feet: []string{"FR_calv"}},
+		"unknown trunk \"torso\"":             {Trunk: "torso"},
+		"unknown task \"fly\"":                {Task: "fly"},
+		"keyframe":                            {Keyframe: "sitting"},
+		"commands and stride are of the task": {Commands: [][3]float64{{1, 0, 0}}},
 	} {
 		errtest.Want(t, errtest.Of(task.Environment(robots.Go1())), want)
 	}
