@@ -97,7 +97,8 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 	case t.Task != Velocity && (t.Commands != nil || t.Stride != 0):
 		return t, fmt.Errorf("commands and stride are of the task %s: set it (Task, --task)", Velocity)
 	}
-	system, err := mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true, LinkContacts: t.LinkContacts, Keyframe: t.Keyframe})
+	system, err := mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true, LinkContacts: t.LinkContacts,
+		Keyframe: t.Keyframe})
 	if err != nil {
 		return t, err
 	}

@@ -188,7 +188,10 @@ func (t RobotTask) steps(system *mujoco.System) func(before StepView) *Node {
 			}
 			body := m.JntBodyID[id]
 			turns, anchor := world(body, m.JntAxis[id]), world(body, m.JntPos[id])
-			arm := [2]float64{foot[0] - anchor[0] - places[body].Position[0], foot[1] - anchor[1] - places[body].Position[1]}
+			var arm [2]float64
+			for i := range arm {
+				arm[i] = foot[i] - anchor[i] - places[body].Position[i]
+			}
 			slopes[at] = turns[0]*arm[1] - turns[1]*arm[0]
 			sum += slopes[at] * slopes[at]
 		}

@@ -25,10 +25,10 @@ func TestTrainRobot(t *testing.T) {
 	stdout, stderr := succeed(t, train...)
 	errtest.Contains(t, stderr, "torso walks along x; feet foot, which alone touch the ground",
 		"map-elites-my-hopper-0")
-	_, stderr = succeed(t, "train", "--robot", file, "--task", "velocity", "--runs", runs, "--backend", "go", "--generations",
-		"1", "--steps", "5", "--set", "num_envs=2", "--set", "unroll_length=5", "--set", "batch_size=2", "--set",
-		"num_minibatches=1", "--set", "policy_hidden=[4]", "--set", "value_hidden=[4]", "--set", "evaluation_envs=2", "--set",
-		"cells=8", "--set", "cvt_samples=100")
+	_, stderr = succeed(t, "train", "--robot", file, "--task", "velocity", "--runs", runs, "--backend", "go",
+		"--generations", "1", "--steps", "5", "--set", "num_envs=2", "--set", "unroll_length=5",
+		"--set", "batch_size=2", "--set", "num_minibatches=1", "--set", "policy_hidden=[4]",
+		"--set", "value_hidden=[4]", "--set", "evaluation_envs=2", "--set", "cells=8", "--set", "cvt_samples=100")
 	errtest.Contains(t, stderr, "torso follows the velocities", "stepping in place 2 times a second",
 		"ppo-my-hopper-velocity-0", "normalize_advantages=true")
 	must.Do(os.Remove(file))

@@ -176,7 +176,8 @@ func (s *System) constrainContacts(c *constraints, rows *stacked, cones *coneRow
 		if s.elliptic(set) {
 			cones.stiffness = append(cones.stiffness, active.Choose(stiffnessOf(d, p.weight), d.Zero()).Materialize())
 			cones.pull = append(cones.pull, p.law.stiffness.Times(d).Times(violation))
-			cones.damping[0], cones.damping[1] = append(cones.damping[0], p.law.damping), append(cones.damping[1], p.tangent.damping)
+			cones.damping[0] = append(cones.damping[0], p.law.damping)
+			cones.damping[1] = append(cones.damping[1], p.tangent.damping)
 			for i := range s.coneDim() - 1 {
 				cones.friction[i] = append(cones.friction[i], p.friction[i])
 			}

@@ -25,8 +25,8 @@ type search struct {
 }
 
 // lineSearch returns the lengths of the step at which the cost is least, or 0 if none is found at which it is less. It is
-// Newton's method on the slope of the cost, within a bracket. Where that leaves the bracket, the search goes on by
-// magnitudes: near the tips of stiff cones the least cost is at 1e-6 of the step.
+// Newton's method on the slope of the cost, within a bracket. Where that leaves the bracket, smaller
+// and smaller magnitudes are tried: near the tips of stiff cones the least cost is at 1e-6 of the step.
 func (s *System) lineSearch(l search) algebra.Num {
 	l.Iteration = Const(l.Length.Node.Graph(), int32(0))
 	l = xla.Loop(l, func(l search) *Node {

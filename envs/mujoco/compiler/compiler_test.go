@@ -47,7 +47,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{"echo nonsense", "", "does not work"},
 		{"echo 309 cpython-39 True none", "", "is version 3.9: put a newer one into the PATH"},
 		{"echo 311 cpython-311 False 4.0.0", "echo ERROR: no route to host >&2; exit 1",
-			"NumPy cannot be fetched (pip could not fetch numpy: no route to host)"},
+			"library cannot be fetched (pip could not fetch numpy: no route to host)"},
 		{"echo 311 cpython-311 True none", "echo ERROR: no route to host >&2; exit 1",
 			"cannot be fetched (pip could not fetch mujoco-core: no route to host): check the network"},
 		{"echo 311 cpython-311 True none", "echo 'ERROR: No space left on device' >&2; exit 1", "set XDG_CACHE_HOME"},

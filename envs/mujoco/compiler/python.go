@@ -26,7 +26,7 @@ var (
 	core = wheel.Wheel{Title: "MuJoCo compiler", Package: "mujoco-core", Version: mujoco.Version,
 		Hashes: strings.Fields(coreHashes), Bytes: 9600000}
 	// numpy is what core needs.
-	numpy = wheel.Wheel{Title: "MuJoCo compiler's NumPy", Package: "numpy", Version: "2.4.6",
+	numpy = wheel.Wheel{Title: "MuJoCo compiler's library", Package: "numpy", Version: "2.4.6",
 		Hashes: strings.Fields(numpyHashes), Bytes: 16600000}
 )
 
