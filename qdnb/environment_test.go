@@ -176,7 +176,7 @@ func TestEvaluationsBeyondTheSpecAreReportedOnce(t *testing.T) {
 
 // Nobody can raise the offset of a built-in environment, so nothing is said about it.
 func TestOffsetsOfBuiltInEnvironmentsAreNotReported(t *testing.T) {
-	training := nb.Must(own(t.TempDir(), plane{"plane"}).Training())
+	training := nb.Must(own(t.TempDir(), plane{"plane"}).Training(background))
 	training.Env = deep("ant-omni", 0.4, 2)
 	said := stderr(t, func() { nb.Must(training.Run(background)) })
 	errtest.Equal(t, "said", said, "")

@@ -12,27 +12,44 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/watch"
 )
 
 // A robot's gaits are trained, shown, evaluated and exported; its run keeps what that needs.
 func TestTrainRobot(t *testing.T) {
 	dir := t.TempDir()
-	file, runs := filepath.Join(dir, "my hopper.json"), filepath.Join(dir, "runs")
+	file, folder := filepath.Join(dir, "my hopper.json"), filepath.Join(dir, "runs")
 	must.Do(os.WriteFile(file, must.Get(os.ReadFile("../../envs/robots/gymnasium/hopper.json")), 0o600))
-	train := []string{"train", "--robot", file, "--runs", runs, "--backend", "go", "--generations", "1", "--steps", "5",
+	train := []string{"train", "--robot", file, "--runs", folder, "--backend", "go", "--generations", "1", "--steps", "5",
 		"--set", "batch=8", "--set", "cells=8", "--set", "hidden=[4]", "--set", "cvt_samples=100"}
 	stdout, stderr := succeed(t, train...)
 	errtest.Contains(t, stderr, "torso walks along x; feet foot, which alone touch the ground",
 		"map-elites-my-hopper-0")
-	_, stderr = succeed(t, "train", "--robot", file, "--task", "velocity", "--runs", runs, "--backend", "go",
-		"--generations", "1", "--steps", "5", "--set", "num_envs=2", "--set", "unroll_length=5",
-		"--set", "batch_size=2", "--set", "num_minibatches=1", "--set", "policy_hidden=[4]",
-		"--set", "value_hidden=[4]", "--set", "evaluation_envs=2", "--set", "cells=8", "--set", "cvt_samples=100")
+	small := []string{"num_envs=2", "unroll_length=5", "batch_size=2", "num_minibatches=1", "policy_hidden=[4]",
+		"value_hidden=[4]", "evaluation_envs=2", "cells=8", "cvt_samples=100"}
+	follow := []string{"train", "--robot", file, "--task", "velocity", "--runs", folder, "--backend", "go",
+		"--generations", "1", "--steps", "5"}
+	for _, setting := range small {
+		follow = append(follow, "--set", setting)
+	}
+	_, stderr = succeed(t, follow...)
 	errtest.Contains(t, stderr, "torso follows the velocities", "stepping in place 2 times a second",
 		"ppo-my-hopper-velocity-0", "normalize_advantages=true")
+	_, stderr = succeed(t, append(follow, "--commands", "drawn")...)
+	errtest.Contains(t, stderr, "which each episode draws")
+
+	// A Spec has the command's defaults.
+	spec := qdnb.Spec{Robot: file, Task: envs.RobotTask{Task: envs.Velocity, Steps: 5}, Runs: folder}
+	errtest.Equal(t, "budget", must.Get(spec.Training(t.Context())).Spec.Budget, qdnb.Generations(400))
+	spec.Tune, spec.Budget = runs.Assign(small...), qdnb.Generations(1)
+	errtest.Equal(t, "algorithm", must.Get(qdnb.Load(spec)).Config.Algorithm, "ppo")
+	spec.Task.Task, spec.Tune = envs.Walk, runs.Assign("batch=8", "cells=8", "hidden=[4]", "cvt_samples=100")
+	errtest.Equal(t, "algorithm", must.Get(qdnb.Load(spec)).Config.Algorithm, "map-elites")
+
 	must.Do(os.Remove(file))
-	run := must.Get(filepath.Glob(filepath.Join(runs, "map-elites-my-hopper-0-*")))[0]
+	run := must.Get(filepath.Glob(filepath.Join(folder, "map-elites-my-hopper-0-*")))[0]
 	again, _ := succeed(t, append([]string{"train", "--robot", filepath.Join(run, "robot.json")}, train[3:]...)...)
 	errtest.Equal(t, "trained from its folder", again, stdout)
 	succeed(t, "show", run)

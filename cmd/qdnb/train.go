@@ -87,53 +87,10 @@ func (c *trainCmd) Validate() error {
 	return nil
 }
 
-// gaits are the settings with which MAP-Elites finds gaits of a robot in minutes, unless others are set.
-var gaits = []string{"hidden=[32]", "batch=256", "cells=1024", "iso_sigma=0.05", "line_sigma=0.1"}
-
-// tracking are the settings with which PPO learns to follow commanded velocities in minutes, unless others are set. An
-// iteration plays whole episodes, so that it learns from all commands.
-var tracking = []string{"num_envs=64", "unroll_length=25", "batch_size=80", "num_minibatches=8", "update_epochs=4",
-	"learning_rate=0.0005", "clip_epsilon=0.2", "entropy_cost=0.003", "discount=0.97", "reward_scaling=10",
-	"normalize_observations=true", "normalize_advantages=true", "initial_scale=0.2", "policy_hidden=[64,64]",
-	"value_hidden=[64,64]", "slice=32", "evaluation_envs=32", "evaluation_interval=5", "cells=256"}
-
-// trackingStride is the stride of the task then, unless another one is set. Without it PPO learns to stand still: the
-// noise of its actions does not step, and costs more than it earns by tracking.
-const trackingStride = 2
-
-// The budgets of gaits and of tracking unless another one is set.
-const gaitGenerations, trackingIterations = 100, 400
-
-// defaults sets the algorithm of a robot, its settings and the budget, unless they are set.
-func (c *trainCmd) defaults(task *envs.RobotTask, budget *runs.Budget) {
-	generations := int64(gaitGenerations)
-	switch {
-	case c.Algorithm != "":
-	case task.Task == envs.Velocity:
-		c.Algorithm, c.Set, generations = "ppo", append(slices.Clone(tracking), c.Set...), trackingIterations
-		task.Stride = cmp.Or(task.Stride, trackingStride)
-		c.Stride = task.Stride
-	default:
-		c.Algorithm, c.Set = "map-elites", append(slices.Clone(gaits), c.Set...)
-	}
-	if *budget == (runs.Budget{}) {
-		budget.Generations = generations
-	}
-}
-
 func (c *trainCmd) Run(ctx context.Context) error {
 	budget, err := c.budget()
 	if err != nil {
 		return err
-	}
-	var task envs.StoredRobot
-	if c.Robot != "" {
-		robot, err := envs.ReadRobot(ctx, c.Robot, c.task())
-		if err != nil {
-			return flagged(err)
-		}
-		task, _ = envs.Robot(robot)
-		c.defaults(&task.Task, &budget)
 	}
 	spec := qdnb.Spec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed,
@@ -152,13 +109,13 @@ func (c *trainCmd) Run(ctx context.Context) error {
 	if c.Seeds != nil {
 		spec.Seed = c.Seeds[0]
 	}
-	config, err := spec.Config()
+	training, err := spec.Training(ctx)
 	if err != nil {
 		return flagged(err)
 	}
-	if !c.Quiet {
-		if c.Robot != "" {
-			fmt.Fprintln(os.Stderr, task.Task)
+	if config := training.Config; !c.Quiet {
+		if robot, ok := envs.Robot(training.Env); ok {
+			fmt.Fprintln(os.Stderr, robot.Task)
 		}
 		name := config.Name()
 		if c.Seeds != nil {

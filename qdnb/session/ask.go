@@ -32,7 +32,7 @@ func Ask(ctx context.Context, spec Spec) (*Search, error) {
 	if ctx == nil {
 		return nil, errNoContext
 	}
-	t, err := spec.Training()
+	t, err := spec.Training(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -138,7 +138,7 @@ func (s Spec) Programs(kind backend.Kind, devices int) ([]Program, error) {
 	case records.Adaptation:
 		build = func(p *xla.Platform) error { return adaptPrograms(p, s) }
 	default:
-		t, err := s.Training()
+		t, err := s.Training(context.Background())
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -109,7 +110,7 @@ func digestOf(run *runs.Run) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		t, err := spec.Training()
+		t, err := spec.Training(context.Background())
 		if err != nil {
 			return "", err
 		}

@@ -20,7 +20,7 @@ import (
 
 // Config returns the configuration after which the run is named.
 func (s Spec) Config() (runs.Config, error) {
-	t, err := s.Training()
+	t, err := s.Training(context.Background())
 	return t.Config, err
 }
 
@@ -60,16 +60,22 @@ func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env)
 	return nil
 }
 
-// Training returns what the spec configures. A panic, as of a field that is a nil pointer, is an error.
-func (s Spec) Training() (t Training, err error) {
-	if panicked := xla.Catch(func() { t, err = s.training() }); panicked != nil {
+// Training returns what the spec configures; ctx interrupts reading a robot. A panic, as of a field that is a nil
+// pointer, is an error.
+func (s Spec) Training(ctx context.Context) (t Training, err error) {
+	if panicked := xla.Catch(func() { t, err = s.training(ctx) }); panicked != nil {
 		return Training{}, fmt.Errorf("the Spec cannot be used, perhaps since a field or part of it is nil: %w",
 			panicked)
 	}
 	return t, err
 }
 
-func (s Spec) training() (t Training, err error) {
+func (s Spec) training(ctx context.Context) (t Training, err error) {
+	if s.Robot != "" {
+		if err := s.readRobot(ctx); err != nil {
+			return t, err
+		}
+	}
 	entry := algorithms.Entry{Defaults: func(envs.Spec) algorithms.Algorithm { return s.Loop }}
 	if s.Loop == nil {
 		if entry, err = registry.Find(s.Algorithm); err != nil {
@@ -77,16 +83,6 @@ func (s Spec) training() (t Training, err error) {
 		}
 	} else if s.Algorithm != "" {
 		return t, errors.New("Algorithm and Loop are mutually exclusive: set one of them")
-	}
-	if s.Robot != "" {
-		if s.Env != "" || s.Environment != nil {
-			return t, errors.New("Robot, Env and Environment are mutually exclusive: set one of them")
-		}
-		robot, err := envs.ReadRobot(context.Background(), s.Robot, s.Task)
-		if err != nil {
-			return t, err
-		}
-		s.Environment = robot
 	}
 	env, err := s.environment(entry.Options...)
 	if err != nil {

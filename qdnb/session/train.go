@@ -23,7 +23,7 @@ import (
 
 // Train trains the run of a spec, resumes it if it was interrupted, or loads it if it is complete.
 func Train(ctx context.Context, spec Spec) (*runs.Run, error) {
-	t, err := spec.Training()
+	t, err := spec.Training(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func Train(ctx context.Context, spec Spec) (*runs.Run, error) {
 // Load returns the run that [Train] returns for a spec, without training. If there is none, the
 // error says what to do.
 func Load(spec Spec) (*runs.Run, error) {
-	t, err := spec.Training()
+	t, err := spec.Training(context.Background())
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) (found []*runs.R
 			return nil, fmt.Errorf("seed %d is given twice", seed)
 		}
 		spec.Seed = seed
-		t, err := spec.Training()
+		t, err := spec.Training(ctx)
 		if err != nil {
 			return nil, err
 		}
