@@ -71,6 +71,7 @@ var (
 	inline   = regexp.MustCompile("`[^`\n]*`")
 	link     = regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"`)
 	headings = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	file     = regexp.MustCompile("`([a-z][a-z/]*/[a-z_]+\\.go)`")
 	marks    = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
@@ -90,8 +91,13 @@ func anchors(page string) map[string]bool {
 	return found
 }
 
-// broken lists the broken relative links of the page at a path.
+// broken lists the broken relative links of the page at a path, and files that it names but that do not exist.
 func broken(path, page string) (list []string) {
+	for _, match := range file.FindAllStringSubmatch(page, -1) {
+		if _, err := os.Stat(filepath.Join(root, match[1])); err != nil {
+			list = append(list, match[1])
+		}
+	}
 	page = inline.ReplaceAllString(fenced.ReplaceAllString(page, ""), "")
 	for _, match := range link.FindAllStringSubmatch(page, -1) {
 		target := match[1] + match[2]
@@ -122,7 +128,7 @@ func TestLinksAreNotBroken(t *testing.T) {
 		page := read(t, path)
 		links += len(link.FindAllString(page, -1))
 		for _, target := range broken(path, page) {
-			t.Errorf("%s links to %s, which does not exist", path, target)
+			t.Errorf("%s links to, or names, %s, which does not exist", path, target)
 		}
 	}
 	if links < 100 {

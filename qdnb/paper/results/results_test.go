@@ -1,13 +1,16 @@
 package results_test
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -314,6 +317,37 @@ func TestShortcomings(t *testing.T) {
 	}
 }
 
+// Predictions start from the newest records of a Xeon: 300 updates, 256 policies for 250 steps, and a generation of
+// 1000.
+func TestTwoCoreSecondsAreThoseOfTheRecords(t *testing.T) {
+	recorded := map[string]float64{}
+	rows := must.Get(csv.NewReader(bytes.NewReader(must.Get(os.ReadFile("../../../docs/performance.csv")))).ReadAll())
+	for _, row := range rows {
+		if strings.HasPrefix(row[0], "Intel Xeon") && row[3] == "running" {
+			recorded[row[1]+" "+row[2]] = must.Get(strconv.ParseFloat(row[7], 64))
+		}
+	}
+	step := func(env string) float64 { return results.TwoCoreSeconds("map-elites", env, 1e9) / 1e9 }
+	generation := func(algorithm string) float64 { // of 100 episodes of 250 steps
+		return results.TwoCoreSeconds(algorithm, "ant-uni", 25_000) - 25_000*step("ant-uni")/1.08
+	}
+	predicted := map[string]float64{
+		"updates td3":          generation("pga-map-elites") - 5,
+		"updates sac":          generation("diayn") / 25_000 * 300,
+		"generation pointmaze": 250_000 * step("pointmaze"),
+	}
+	for _, env := range protocol.Environments() {
+		if env != "pointmaze" {
+			predicted["rollout "+env] = 64_000 * step(env) / 1.08
+		}
+	}
+	for name, seconds := range predicted {
+		if math.Abs(seconds/recorded[name]-1) > 0.005 {
+			t.Errorf("%s: predicted %.4g s, recorded %.4g s", name, seconds, recorded[name])
+		}
+	}
+}
+
 // docs/experiments.md has the mean and the longest hours of a run of each family. Its row of MAP-Elites
 // has the runs of other experiments, too.
 func TestTwoCoreSecondsAreThoseOfThePage(t *testing.T) {
@@ -338,7 +372,7 @@ func TestTwoCoreSecondsAreThoseOfThePage(t *testing.T) {
 			t.Errorf("%q lacks %q", row, want)
 		}
 	}
-	for algorithm, want := range map[string]float64{"map-elites": 1.2, "dads-reward": 10.1, "smerl-diayn": 11.9} {
+	for algorithm, want := range map[string]float64{"map-elites": 1.3, "dads-reward": 13.0, "smerl-diayn": 15.3} {
 		steps := results.PaperSteps(algorithm, "ant-maze")
 		if got := results.TwoCoreSeconds(algorithm, "ant-maze", steps) / 3600; math.Abs(got-want) > 0.06 {
 			t.Errorf("%s: %.2f h, want %.1f", algorithm, got, want)

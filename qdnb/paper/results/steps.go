@@ -113,21 +113,22 @@ func (r *Trained) measure(budget runs.Budget) {
 	}
 }
 
-// Seconds of work on two cores of a Xeon with AVX-512, with the paper's networks, measured once, as docs/experiments.md
-// has them.
+// Seconds of work on two cores of a Xeon with AVX-512, with the paper's networks, as docs/performance.csv has them.
 const (
-	td3Update        = 2.84e-3
-	sacUpdate        = 4.29e-3
-	gradientEmission = 5.0 // variation by policy gradient of a generation
+	td3Update = 3.75e-3
+	sacUpdate = 5.50e-3
+	// Variation by policy gradient of a generation, measured once.
+	gradientEmission = 5.0
 	// The share of a generation's time beyond its rollouts: variation and insertion, and with
 	// AURORA the auto-encoder and the passive repertoire.
 	mapElitesShare, auroraShare = 0.08, 0.18
 )
 
-// rolloutStep are the seconds of an environment step of a rollout.
+// rolloutStep are the seconds of an environment step of a rollout; on pointmaze those of a generation of MAP-Elites,
+// without its share.
 var rolloutStep = map[string]float64{
-	"pointmaze": 1.17e-6, "ant-uni": 1.65e-6, "ant-omni": 1.65e-6, "walker-uni": 1.20e-6,
-	"halfcheetah-uni": 1.61e-6, "ant-maze": 2.46e-6, "ant-trap": 2.29e-6,
+	"pointmaze": 1.51e-6, "ant-uni": 2.18e-6, "ant-omni": 2.02e-6, "walker-uni": 1.31e-6,
+	"halfcheetah-uni": 1.77e-6, "ant-maze": 2.78e-6, "ant-trap": 2.72e-6,
 }
 
 // TwoCoreSeconds predicts how long a training run with the paper's hyperparameters takes on two
