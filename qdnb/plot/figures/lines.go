@@ -25,7 +25,7 @@ type Series struct {
 	X, Y      []float64 // [n]
 	Low, High []float64 // optional [n]: a band around the line, see [Quartiles]
 	Style     *Style    // instead of the style that [MethodStyles] gives Name
-	Dots      bool      // mark the points, between which nothing was measured
+	Dots      bool      // mark the points, and draw no line over a gap of more than twice their median distance
 	Ends      bool      // write the name to the right of the axes, at the height of the last point
 
 	palette *palette
@@ -241,13 +241,26 @@ func markExit(c draw.Canvas, fill color.Color, inside, outside vg.Point) {
 }
 
 // runs returns the ranges [from, to) of consecutive points that can be drawn on the axes of a plot.
-func (s *Series) runs(p *plot.Plot) [][2]int {
+func (s *Series) runs(p *plot.Plot) (all [][2]int) {
 	_, logX := p.X.Scale.(plot.LogScale)
 	_, logY := p.Y.Scale.(plot.LogScale)
-	return stretches(len(s.X), func(i int) bool {
+	var distances []float64
+	for i := 1; i < len(s.X); i++ {
+		distances = append(distances, s.X[i]-s.X[i-1])
+	}
+	usual := stats.Median(distances)
+	for _, run := range stretches(len(s.X), func(i int) bool {
 		return drawable(s.X[i], logX) && drawable(s.Y[i], logY) &&
 			(s.Low == nil || drawable(s.Low[i], logY) && drawable(s.High[i], logY))
-	})
+	}) {
+		for i := run[0] + 1; i < run[1]; i++ {
+			if s.Dots && distances[i-1] > 2*usual {
+				all, run[0] = append(all, [2]int{run[0], i}), i
+			}
+		}
+		all = append(all, run)
+	}
+	return all
 }
 
 // stretches returns the ranges [from, to) of consecutive points of n that count.

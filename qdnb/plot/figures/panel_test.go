@@ -441,6 +441,17 @@ func TestNothingHangs(t *testing.T) {
 	}
 }
 
+// A line with dots does not cross a gap in which nothing was measured, where a curve would.
+func TestDotsAreNotJoinedOverGaps(t *testing.T) {
+	s := Series{X: []float64{0, 0.25, 0.5, 1, 4.75}, Y: []float64{1, 2, 3, 4, 5}}
+	p := must.Get(Lines(Axes{}, s))
+	errtest.Equal(t, "a curve", s.runs(p.Plot), [][2]int{{0, 5}})
+	s.Dots = true
+	errtest.Equal(t, "dots", s.runs(p.Plot), [][2]int{{0, 4}, {4, 5}})
+	s.Y[1] = math.NaN()
+	errtest.Equal(t, "with a missing value", s.runs(p.Plot), [][2]int{{0, 1}, {2, 4}, {4, 5}})
+}
+
 // Missing values and values that are not finite leave gaps.
 func TestGapsAreDrawn(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)

@@ -207,23 +207,20 @@ func touchCells(c draw.Canvas, p *plot.Plot, cells *Cells, bar *ColorBar) {
 	for _, moment := range slices.Backward(cells.History) {
 		times = append(times, moment.Fitness)
 	}
-	m.Range[0], m.Range[1] = rangeOf(times, finite)
-	if m.Range[0] > m.Range[1] { // all are empty
-		m.Range = [2]float64{}
+	if low, high := rangeOf(times, finite); low <= high { // else all are empty
+		m.Range = [2]float64{low, high}
 	}
-	var later []int
+	later := make([]int, len(cells.Fitness))
 	for _, values := range times {
-		now := make([]int, len(values))
+		change := make([]int, len(values))
 		for i, v := range values {
+			now := 0
 			if finite(v) {
-				now[i] = 1 + int(math.Round(998*(v-m.Range[0])/max(m.Range[1]-m.Range[0], math.SmallestNonzeroFloat64)))
+				now = 1 + int(math.Round(998*(v-m.Range[0])/max(m.Range[1]-m.Range[0], math.SmallestNonzeroFloat64)))
 			}
+			change[i], later[i] = now-later[i], now
 		}
-		m.Values = append(m.Values, slices.Clone(now))
-		for i := range later {
-			m.Values[len(m.Values)-1][i] -= later[i]
-		}
-		later = now
+		m.Values = append(m.Values, change)
 	}
 	if len(times) > 1 {
 		for _, moment := range cells.History {
