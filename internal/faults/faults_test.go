@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -140,12 +141,15 @@ func succeed(t *testing.T, args ...string) ending {
 	return e
 }
 
-// says checks the status of a process, and that the last line of its messages contains all words. Only the sweep of a
-// plan, whose lines fail one by one, has others before it.
+// logged matches what the sweep of a plan logs about its lines.
+var logged = regexp.MustCompile(`^\d\d:\d\d:\d\d `)
+
+// says checks the status of a process, and that the last line of its messages contains all words. Only the log of a
+// sweep may stand before it.
 func (e ending) says(t *testing.T, status int, words ...string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(e.stderr), "\n")
-	other := func(line string) bool { return !strings.Contains(line, "failed") }
+	other := func(line string) bool { return !logged.MatchString(line) }
 	if e.status != status || status != 0 && slices.ContainsFunc(lines[:len(lines)-1], other) {
 		t.Errorf("status %d, want %d with one line about %q: %q", e.status, status, words, e.stderr)
 	}
