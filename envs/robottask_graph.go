@@ -27,7 +27,7 @@ import (
 // not set. It is data: with the compiled model, a run keeps it.
 type RobotTask struct {
 	Name string `json:"name"` // of the environment; a name of no built-in one
-	// Task is Walk or Velocity.
+	// Task is one of [RobotTasks], Walk by default.
 	Task string `json:"task"`
 	// Trunk is the body that walks. A guess is the heaviest that is free to move, or the first that moves at all.
 	Trunk string `json:"trunk"`
@@ -69,16 +69,23 @@ const (
 	Velocity = "velocity"
 )
 
+// robotTask is a task of a [RobotTask].
+type robotTask struct {
+	name   string
+	length float64                                 // of an episode, s
+	define func(RobotTask, *Rigid, *mujoco.System) // sets observations and rewards
+}
+
+var robotTasks = []robotTask{{Walk, 4, RobotTask.walk}, {Velocity, 5, RobotTask.follow}}
+
 // RobotTasks lists the tasks of a [RobotTask].
-func RobotTasks() []string { return []string{Walk, Velocity} }
+func RobotTasks() []string { return lists.Map(robotTasks, func(t robotTask) string { return t.name }) }
 
 // Complete returns a task whose settings are all set: those that are not are guessed from the model. An error
 // says which one cannot be, or does not fit.
 func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 	t.Task, t.Forward, t.Contacts = cmp.Or(t.Task, Walk), cmp.Or(t.Forward, "x"), cmp.Or(t.Contacts, "feet")
 	t.Reach, t.ControlStep, t.Noise = cmp.Or(t.Reach, 0.5), cmp.Or(t.ControlStep, 0.02), cmp.Or(t.Noise, 0.02)
-	length := map[string]float64{Walk: 4, Velocity: 5}[t.Task] // s
-	t.Steps = cmp.Or(t.Steps, int(math.Round(length/t.ControlStep)))
 	for _, setting := range []struct {
 		name, value string
 		known       []string
@@ -88,6 +95,8 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 			return t, names.Unknown(setting.name, setting.value, setting.known)
 		}
 	}
+	length := robotTasks[slices.Index(RobotTasks(), t.Task)].length
+	t.Steps = cmp.Or(t.Steps, int(math.Round(length/t.ControlStep)))
 	switch {
 	case !(t.Stride >= 0 && t.Stride*t.ControlStep <= 0.5):
 		return t, fmt.Errorf("a stride must be between 0 and %g a second, half of the control steps, not %g",
@@ -332,12 +341,7 @@ func (t RobotTask) Environment(m mujoco.Model) (*Rigid, error) {
 		Describe: func(m StepView) *Node { return m.Touching(t.Feet...) }}
 	r.Done = t.fallen(system)
 	r.Leg = t.leg(system)
-	switch t.Task {
-	case Walk:
-		t.walk(r)
-	case Velocity:
-		t.follow(r, system)
-	}
+	robotTasks[slices.Index(RobotTasks(), t.Task)].define(t, r, system)
 	r.robot = &StoredRobot{t, m}
 	return r, Validate(r)
 }
@@ -383,8 +387,8 @@ func ReadRobot(ctx context.Context, path string, task RobotTask) (*Rigid, error)
 	task = task.or(stored.Task)
 	if task.Name == "" {
 		task.Name = fileName.ReplaceAllString(robots.Name(path), "-")
-		if task.Task == Velocity {
-			task.Name += "-velocity"
+		if task.Task != "" && task.Task != Walk {
+			task.Name += "-" + task.Task
 		}
 	}
 	robot, err := task.Environment(model)
@@ -540,7 +544,7 @@ func (t RobotTask) felt() []string {
 }
 
 // walk makes a task reward the distance.
-func (t RobotTask) walk(r *Rigid) {
+func (t RobotTask) walk(r *Rigid, _ *mujoco.System) {
 	senses := t.felt()
 	for _, foot := range t.Feet {
 		senses = append(senses, "touch/"+foot)
