@@ -27,16 +27,15 @@ TABLE = os.path.join(os.path.dirname(TOOLS), "docs", "accelerators.csv")
 HEADER = ("device", "run", "program", "nodes", "longest_loop", "waits", "compile_s")
 
 ENVIRONMENTS = ("pointmaze", "ant-uni", "walker-uni", "halfcheetah-uni", "ant-trap", "ant-maze", "ant-omni")
-ALGORITHMS = ("pga-map-elites", "aurora", "aurora-xcon", "pga-aurora", "dns", "cma-mae", "dms", "mome",
-              "dcrl-map-elites", "ascii-me", "ppga", "ppo", "sac", "metra", "csf", "qdac", "dads", "diayn",
-              "dads-reward", "diayn-reward", "smerl-dads", "smerl-diayn")
+RECORDS = os.path.join(os.path.dirname(TOOLS), "qdnb", "algorithms", "records", "records.go")
+with open(RECORDS, encoding="utf-8") as records:
+    ALGORITHMS = re.findall(r'\{Name: "([a-z0-9-]+)"', records.read())
+DIFFERENTIABLE = ("cma-mega", "cma-maega")  # which need a task with gradients
 # Algorithm, environment, and the number of devices.
 RUNS = [
     *(("map-elites", env, 1) for env in ENVIRONMENTS),
     ("hierarchical-control", "halfcheetah-hurdles", 1),
-    *((algorithm, "ant-uni", 1) for algorithm in ALGORITHMS),
-    ("cma-mega", "sphere", 1),
-    ("cma-maega", "sphere", 1),
+    *((name, "sphere" if name in DIFFERENTIABLE else "ant-uni", 1) for name in ALGORITHMS if name != "map-elites"),
     ("adaptation", "ant-uni", 1),
     ("pga-aurora", "ant-uni", 2),
 ]
