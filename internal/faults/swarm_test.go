@@ -71,7 +71,11 @@ func TestSwarm(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("QDNB_SWARM=%d %s", seed, s.name), func(t *testing.T) {
 			w := &world{T: t, subject: s, draw: rand.New(rand.NewPCG(uint64(seed), 0)), alone: want.alone}
-			w.disk = mounted(t, "16m")
+			size := "16m"
+			if s.xla {
+				size = "512m" // transitions of ants, and networks of the paper's size
+			}
+			w.disk = mounted(t, size)
 			w.root = filepath.Join(cmp.Or(w.disk, t.TempDir()), "runs")
 			w.args = s.command(w.root)
 			for range 2 + w.draw.IntN(5) {
