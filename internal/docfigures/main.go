@@ -14,19 +14,23 @@ import (
 	"example.com/qdnb/qdnb/plot/figures"
 )
 
-// pages are the figures by file below docs. Functions that train use the folder for their runs.
-var pages = []struct {
+// page is a figure by its file below docs. A function that trains uses the folder for its runs.
+type page struct {
 	file string
 	draw func(ctx context.Context, folder string) (saver, error)
-}{
+}
+
+var pages = append(algorithmPages(), []page{
 	{"performance.png", grid(performance)},
 	{"performance-history.png", grid(history)},
 	{"adaptation.png", grid(adaptation)},
 	{"determinism.png", grid(determinism)},
 	{"faults.png", grid(faults)},
 	{"parity.png", grid(parity)},
+	{"algorithms/ppo.png", grid(hurdles)},
+	{"environments.png", grid(environments)},
 	{"own_robot.gif", ownRobot},
-}
+}...)
 
 // saver is a figure or an animation.
 type saver interface{ Save(path string) error }

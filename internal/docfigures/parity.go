@@ -18,7 +18,7 @@ type scores struct {
 
 // parityScores reads docs/parity.csv, which `make parity` writes, in its order.
 func parityScores(path string) ([]scores, error) {
-	rows, err := records(path)
+	rows, err := recorded(path)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (b bar) Thumbnail(c *draw.Canvas) {
 // performance draws how many times as fast as a peer qdnb is, on a logarithmic axis. Of a case measured several
 // times it draws the last record.
 func performance(context.Context, string) (figures.Grid, error) {
-	all, err := records(performanceFile)
+	all, err := recorded(performanceFile)
 	if err != nil {
 		return figures.Grid{}, err
 	}
@@ -124,8 +124,8 @@ func (r record) name() string {
 	return name
 }
 
-// records reads the rows of a CSV file, in their order.
-func records(path string) ([]record, error) {
+// recorded reads the rows of a CSV file, in their order.
+func recorded(path string) ([]record, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func records(path string) ([]record, error) {
 // their records: the speed-ups, and the seconds of the steps of `make test`, divided by the first record. A peer is at
 // its best batch size if that was measured.
 func history(context.Context, string) (figures.Grid, error) {
-	rows, err := records(performanceFile)
+	rows, err := recorded(performanceFile)
 	if err != nil {
 		return figures.Grid{}, err
 	}

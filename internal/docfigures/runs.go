@@ -153,3 +153,15 @@ func adaptation(context.Context, string) (figures.Grid, error) {
 	}
 	return paper.Adaptation(data)
 }
+
+// hurdles draws the paper's figure of hierarchical control from the shipped runs.
+func hurdles(context.Context, string) (figures.Grid, error) {
+	data, err := paper.Open("notebooks/results")
+	if err != nil {
+		return figures.Grid{}, err
+	}
+	return paper.Hurdles(data)
+}
+
+// environments draws the tasks, and what adaptation changes.
+func environments(context.Context, string) (figures.Grid, error) { return paper.Environments() }
