@@ -188,3 +188,23 @@ func TestContactsAreLimited(t *testing.T) {
 	}
 	errtest.Want(t, errtest.Of(m.Check(Options{Contacts: [][2]string{{"floor", "nose"}}})), `"floor" and "nose"`)
 }
+
+// Stairs rise by a step after each width, from the ground to the last step; rough ground is drawn from its seed.
+func TestShapesOfTerrain(t *testing.T) {
+	var along []float64
+	for _, row := range Stairs(2, 0.4, 0.5, 0.2).Heights {
+		errtest.Equal(t, "a step", row[0], row[1])
+		along = append(along, row[0])
+	}
+	errtest.Equal(t, "stairs", along, []float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.5, 0.5, 1, 1, 1, 1})
+	rough := RoughGround(3, 0.1, 0.2, 1)
+	for _, h := range slices.Concat(rough.Heights...) {
+		if !(h >= 0 && h <= 0.1) {
+			t.Errorf("rough ground has a height of %g", h)
+		}
+	}
+	errtest.Equal(t, "the same seed", RoughGround(3, 0.1, 0.2, 1), rough)
+	if again := RoughGround(3, 0.1, 0.2, 2); slices.Equal(again.Heights[0], rough.Heights[0]) {
+		t.Error("another seed has the same heights")
+	}
+}
