@@ -434,18 +434,21 @@ func (c *comparison) rollouts() {
 	c.found = append(c.found, found)
 }
 
-// Speed measures control steps per second of random gaits of a second, of as many copies as fit the cores
-// well, with the controls and control steps of package compiler's Reference.
+// Speed measures control steps per second of random gaits of a second, in slices as rollouts have them, with the
+// controls and control steps of package compiler's Reference.
 func (s *System) Speed(ctx context.Context, p *xla.Platform) (stepsPerSecond float64, err error) {
-	const copies = 64 // of each worker: they fit the caches
+	// Copies of each worker, and of a slice, which fits the caches and waits for its slowest copy.
+	const copies, together = 64, 16
 	m, held := s.model, max(2, int(math.Round(0.02/s.model.Opt.TimeStep)))
 	steps := max(1, int(math.Round(1/(float64(held)*m.Opt.TimeStep))))
-	seed := p.Seed(0)
-	defer seed.Free()
-	program, err := xla.CompileParallel(p, "MuJoCo speed", seed, func(seed xla.Array) xla.Array {
-		g, key := seed.Tree.Graph(), random.KeyOf(seed.Tree)
+	all := xla.Slices{N: copies * p.Workers, Size: together, Workers: p.Workers}
+	type inputs struct{ Seed, Worker xla.Array }
+	in := inputs{p.Seed(0), xla.Value(p.WorkerNumbers())}
+	defer in.Seed.Free()
+	gaits := func(turn *Node, in inputs) *Node {
+		g, keys := turn.Graph(), random.KeyOf(in.Seed.Tree).FoldInEach(all.Numbers(turn, in.Worker.Tree))
 		angles := make([]float32, max(1, len(s.angles)))
-		zero := Zeros(g, shapes.Make(dtypes.Float32, len(angles), copies))
+		zero := Zeros(g, shapes.Make(dtypes.Float32, len(angles), together))
 		for i, x := range s.DefaultAngles() {
 			angles[i] = float32(x)
 		}
@@ -454,9 +457,11 @@ func (s *System) Speed(ctx context.Context, p *xla.Platform) (stepsPerSecond flo
 			State       State
 			Rate, Phase *Node
 		}
-		c := carry{start, key.FoldIn(0).Uniform(2, 12, max(1, m.Sizes.NU), copies), key.FoldIn(1).Uniform(0, 2*math.Pi,
-			max(1, m.Sizes.NU), copies)}
-		end := xla.For(g, steps, c, func(step *Node, c carry) carry {
+		draw := func(stream int, low, high float64) *Node {
+			return Transpose(keys.FoldIn(stream).Uniform(low, high, together, max(1, m.Sizes.NU)), 0, 1)
+		}
+		c := carry{start, draw(0, 2, 12), draw(1, 0, 2*math.Pi)}
+		return xla.For(g, steps, c, func(step *Node, c carry) carry {
 			at := MulScalar(ConvertDType(step, dtypes.Float32), float64(held)*m.Opt.TimeStep)
 			wave := Sin(Add(Mul(c.Rate, BroadcastToShape(at, c.Rate.Shape())), c.Phase))
 			var control *Node
@@ -465,8 +470,10 @@ func (s *System) Speed(ctx context.Context, p *xla.Platform) (stepsPerSecond flo
 			}
 			c.State = s.Step(c.State, control, held)
 			return c
-		})
-		return xla.Out(end.State.QPos)
+		}).State.QPos
+	}
+	program, err := xla.CompileParallel(p, "MuJoCo speed", in, func(in inputs) xla.Array {
+		return xla.Out(xla.MapSlices(all.Turns(), in.Worker.Tree, in, gaits))
 	})
 	if err != nil {
 		return 0, err
@@ -474,7 +481,7 @@ func (s *System) Speed(ctx context.Context, p *xla.Platform) (stepsPerSecond flo
 	defer program.Free()
 	for begin := time.Now(); time.Since(begin) < 3*time.Second && ctx.Err() == nil; {
 		begin := time.Now()
-		out, err := program.Run(seed)
+		out, err := program.Run(in)
 		if err != nil {
 			return 0, err
 		}

@@ -160,7 +160,7 @@ func (s *System) advance(from stepping) estimate {
 	scale := s.scale(from.Newton).Materialize()
 	converged := descent.Less(scale.Scale(tolerance * tolerance)).Or(done)
 	line := search{
-		Cones: at.Cones, ConeSteps: cones, ConeStiffness: c.ConeStiffness, Friction: c.ConeFriction,
+		Cones:     s.coneLine(c.ConeStiffness, c.ConeFriction, at.Cones, cones),
 		Slope:     s.dots(at.Residual, step).Materialize(),
 		Curvature: s.dots(step, product).Materialize(),
 		Descent:   descent.Materialize(),
@@ -168,24 +168,29 @@ func (s *System) advance(from stepping) estimate {
 		Low:       computed(g, batch, algebra.Constant(1, 0)),
 		High:      computed(g, batch, algebra.Constant(1, huge)),
 		Part:      computed(g, batch, algebra.Constant(1, 0.5)),
+		End:       computed(g, batch, algebra.Constant(1, 0)),
 	}
 	if rate.Rows > 0 {
 		force, change := c.Stiffness.Times(at.Rate).Neg(), c.Stiffness.Times(rate).Neg()
 		line.Force, line.ForceStep, line.Step = force.Matrix(), change.Matrix(), rate.Matrix()
 		line.Bend = change.Times(rate).Neg().Matrix()
 	}
-	// A small step to the minimum of a parabola that the cost follows all the way ends there. After a larger one, and
-	// with bodies that are tied, the next one corrects what rounding left.
-	if !slices.ContainsFunc(s.equal, equality.tied) {
-		small := descent.Less(scale.Scale(s.exact() * s.exact()))
-		converged = converged.Or(small.And(s.zonesCrossed(line).Below(0.5)))
+	number := func(m algebra.Mask) algebra.Num {
+		return computed(g, batch, m.Choose(algebra.Constant(1, 1), algebra.Constant(1, 0)))
 	}
-	one := algebra.Constant(1, 1)
-	line.Done = computed(g, batch, converged.Choose(one, one.Zero()))
+	line.Done = number(converged)
+	found, end := s.lineSearch(line)
 	// Copies that have converged stay while others continue, so that no copy depends on the others.
-	length := done.Choose(algebra.Constant(1, 0), s.lineSearch(line)).Materialize()
+	length := done.Choose(algebra.Constant(1, 0), found).Materialize()
 
-	at.Done = computed(g, batch, length.Above(0).Choose(line.Done, one))
+	// A step to the minimum of a parabola that the cost follows all the way ends there, unless the slope that is left
+	// shows that rounding has spoilt it. After other ones, and with bodies that are tied, the next one corrects that.
+	if !slices.ContainsFunc(s.equal, equality.tied) {
+		left := scale.Scale(tolerance * tolerance).Times(descent)
+		exact := end.Square().Less(left).And(descent.Less(scale.Scale(s.exact() * s.exact())))
+		converged = converged.Or(exact.And(s.zonesCrossed(line).Below(0.5)))
+	}
+	at.Done = length.Above(0).Choose(number(converged), algebra.Constant(1, 1))
 	move := func(x, by algebra.Num) algebra.Num {
 		if x.Rows == 0 {
 			return x
@@ -226,7 +231,7 @@ func (s *System) exact() float64 {
 		}
 		note(set.law, factor)
 	}
-	return min(3e-2, 400/(stiffest*stiffest))
+	return 400 / (stiffest * stiffest)
 }
 
 // moved returns x + length by, with one length for all rows.
