@@ -446,7 +446,9 @@ func (t RobotTask) servos(system *mujoco.System) (servo []bool, home []float32) 
 	m, axes, rest := system.Model(), system.JointAxes(), system.DefaultAngles()
 	servo, home = make([]bool, m.Sizes.NU), make([]float32, m.Sizes.NU)
 	for i, joint := range system.Actuated() {
-		if at := slices.Index(axes, joint); at >= 0 && m.ActuatorBiasType[i] != 0 && m.ActuatorBiasPrm[i][1] != 0 {
+		// The control of an integrator is a velocity.
+		position := m.ActuatorBiasType[i] != 0 && m.ActuatorBiasPrm[i][1] != 0 && m.ActuatorDynType[i] != mujoco.DynIntegrator
+		if at := slices.Index(axes, joint); at >= 0 && position {
 			servo[i], home[i] = true, float32(rest[at])
 		}
 	}

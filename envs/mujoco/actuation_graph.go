@@ -1,9 +1,13 @@
 package mujoco
 
 import (
+	"math"
 	"slices"
 
+	. "github.com/gomlx/gomlx/core/graph"
+
 	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/internal/lists"
 )
 
 // drive is the n-th actuator of each link of a group that moves a joint, or one that moves a fixed tendon or pushes at
@@ -58,6 +62,132 @@ func (s *System) prepareDrives() {
 	}
 }
 
+// inputs are what actuators get.
+type inputs struct {
+	Control []algebra.Num // of the drives
+	Act     algebra.Num   // the activations; no rows if there are none
+	Command algebra.Num   // the controls of their actuators
+}
+
+// inputs returns those of controls [nu, B] and activations [na, B]; either is nil if there are none.
+func (s *System) inputs(control, act *Node) (in inputs) {
+	in.Control = s.ofDrives(control)
+	if act != nil {
+		ids := s.activated()
+		in.Act, in.Command = rowsOf(act), s.clamped(split(control, []element{{index: ids}})[0], ids).Materialize()
+	}
+	return in
+}
+
+// clamped returns controls of actuators within their ranges.
+func (s *System) clamped(u algebra.Num, ids []int) algebra.Num {
+	m := s.model
+	if m.Opt.DisableFlags&DisableClampCtrl != 0 {
+		return u
+	}
+	clipped := clip(u, limitsOf(ids, m.ActuatorCtrlLimited, m.ActuatorCtrlRange))
+	return clipped.Plus(u.Minus(u)) // NaN, which XLA:CPU's minimum and maximum may turn into a limit
+}
+
+// ofDrives returns numbers [nu, B] of the actuators by drives; nil for nil.
+func (s *System) ofDrives(x *Node) []algebra.Num {
+	if x == nil {
+		return nil
+	}
+	elements := make([]element, len(s.drives))
+	for i, d := range s.drives {
+		for _, id := range d.id {
+			elements[i].index = append(elements[i].index, max(id, 0))
+		}
+	}
+	return split(x, elements)
+}
+
+// activated lists the actuators of the activations.
+func (s *System) activated() (ids []int) {
+	for _, a := range s.model.Activations {
+		ids = append(ids, a.Actuator)
+	}
+	return ids
+}
+
+// activationRates returns the rates of change of the activations (MuJoCo's act_dot).
+func (s *System) activationRates(in inputs) algebra.Num {
+	filters := s.ofActivations(func(a Activation) float64 { return number(s.model.ActuatorDynType[a.Actuator] > DynIntegrator) })
+	// An integrator adds what it is told, a filter follows it.
+	return in.Command.Minus(in.Act.Times(filters)).Over(s.ofActivations(s.model.timeConstant)).Materialize()
+}
+
+// nextActivations returns the activations after a time step at such rates.
+func (s *System) nextActivations(act, rates algebra.Num) algebra.Num {
+	m, h := s.model, s.model.Opt.TimeStep
+	low := s.ofActivations(func(a Activation) float64 { return a.bounds()[0] })
+	high := s.ofActivations(func(a Activation) float64 { return a.bounds()[1] })
+	return clip(act.Plus(rates.Times(s.ofActivations(func(a Activation) float64 {
+		if m.ActuatorDynType[a.Actuator] == DynFilterExact {
+			tau := m.timeConstant(a)
+			return tau * -math.Expm1(-h/tau)
+		}
+		return h
+	}))), limits{low, high}).Materialize()
+}
+
+// bounds are the least and the largest value of an activation.
+func (a Activation) bounds() [2]float64 {
+	if a.Limited {
+		return a.Range
+	}
+	return [2]float64{-huge, huge}
+}
+
+// timeConstant returns that of an activation's filter, s; 1 of an integrator.
+func (m *Model) timeConstant(a Activation) float64 {
+	if m.ActuatorDynType[a.Actuator] <= DynIntegrator {
+		return 1
+	}
+	return max(1e-15, m.ActuatorDynPrm[a.Actuator][0])
+}
+
+// ofActivations returns a known number of each activation.
+func (s *System) ofActivations(f func(a Activation) float64) algebra.Num {
+	return algebra.ColumnOf(s.model.Activations, f)
+}
+
+// activation returns what drives the actuators of a drive in the place of their controls, and which of them have an
+// activation; ok is false if none has.
+func (s *System) activation(d drive, in inputs) (act algebra.Num, has algebra.Mask, ok bool) {
+	ids := s.activated()
+	rows := lists.Map(d.id, func(id int) int { return slices.Index(ids, id) })
+	if slices.Max(rows) < 0 {
+		return act, has, false
+	}
+	early := s.ofActivations(func(a Activation) float64 { return number(a.Early) })
+	now := algebra.Mask{Num: early}.Choose(s.nextActivations(in.Act, s.activationRates(in)), in.Act)
+	act = now.Take(lists.Map(rows, func(row int) int { return max(row, 0) })...)
+	return act, algebra.Mask{Num: algebra.ColumnOf(rows, func(row int) float64 { return number(row >= 0) })}, true
+}
+
+// wrapped returns the setpoints of position servos on balls that are nearest to their lengths: an angle is the same
+// after a turn.
+func (s *System) wrapped(d drive, u, length algebra.Num) algebra.Num {
+	if d.tendon != nil || d.site != nil || s.groups[d.group].joints[d.joint].kind != Ball {
+		return u
+	}
+	m := s.model
+	period := d.known(func(id int) float64 {
+		servo := m.ActuatorGainType[id] == 0 && m.ActuatorBiasType[id] == 1 && m.ActuatorDynType[id] == 0
+		if servo && m.ActuatorGainPrm[id][0] == -m.ActuatorBiasPrm[id][1] {
+			gear := m.ActuatorGear[id]
+			return 2 * math.Pi * math.Sqrt(gear[0]*gear[0]+gear[1]*gear[1]+gear[2]*gear[2])
+		}
+		return huge // no servo
+	})
+	if period.Is(huge) {
+		return u
+	}
+	return u.Minus(u.Minus(length).Over(period).Add(0.5).Floor().Times(period))
+}
+
 // known returns a known number of each row's actuator, and 0 where there is none.
 func (d drive) known(f func(id int) float64) algebra.Num {
 	return algebra.ColumnOf(d.id, func(id int) float64 {
@@ -70,7 +200,7 @@ func (d drive) known(f func(id int) float64) algebra.Num {
 
 // actuation returns the forces of the actuators on the dofs (MuJoCo's qfrc_actuator), and what they change
 // by the dofs' velocities, as negative blocks of joints, for implicit integration.
-func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.Num) (out []algebra.Num,
+func (s *System) actuation(k kinematics, q, v []algebra.Num, in inputs, compensation []algebra.Num) (out []algebra.Num,
 	slopes map[[2]int]algebra.Num) {
 	m := s.model
 	out, slopes = s.noForce(), map[[2]int]algebra.Num{}
@@ -82,12 +212,12 @@ func (s *System) actuation(k kinematics, q, v, control, compensation []algebra.N
 		pushes[i] = noMotion(g.rows())
 	}
 	for n, d := range s.drives {
-		u := control[n]
-		if m.Opt.DisableFlags&DisableClampCtrl == 0 {
-			clipped := clip(u, limitsOf(d.id, m.ActuatorCtrlLimited, m.ActuatorCtrlRange))
-			u = clipped.Plus(u.Minus(u)) // NaN, which XLA:CPU's minimum and maximum may turn into a limit
+		u := s.clamped(in.Control[n], d.id)
+		if act, has, ok := s.activation(d, in); ok {
+			u = has.Choose(act, u)
 		}
 		length, speed, first, gear := s.transmission(d, k, q, v)
+		u = s.wrapped(d, u, length)
 		parameter := func(i, fixed int, types []int, values [][10]float64) algebra.Num {
 			return d.known(func(id int) float64 {
 				if i >= fixed && types[id] == 0 { // not affine

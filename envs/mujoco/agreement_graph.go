@@ -136,6 +136,9 @@ func (c *comparison) run(name string, inputs [][][]float64, build func(in []*Nod
 	n := c.copies()
 	var declared []xla.Array
 	for _, states := range inputs {
+		if len(states) == 0 { // older references have no activations
+			states = [][]float64{{}}
+		}
 		m := max(1, len(states[0])) // a model without actuators has no controls
 		flat := make([]float32, m*n)
 		for i := range n {
@@ -272,22 +275,38 @@ func (c *comparison) forces(kind string) {
 	if c.reference[kind+"vector"].Data == nil {
 		return
 	}
-	inputs := [][][]float64{c.rows(kind + "qpos"), c.rows(kind + "qvel"), c.rows(kind + "ctrl"), c.rows(kind + "vector")}
-	out := c.run("forces", inputs, func(in []*Node) (out []*Node) {
-		q, v, w := split(in[0], c.places), split(in[1], c.dofs), split(in[3], c.dofs)
-		k := c.kinematics(q, conditions{})
-		v, w = c.toWorld(k, v), c.toWorld(k, w)
-		of, bias := c.inverseDynamics(k, v, nil)
-		velocity := of.Drifting
-		product := c.multiply(k, w, c.forward(k, w))
-		passive, lift := c.passive(k, q, v, velocity)
-		actuator, _ := c.actuation(k, q, v, c.splitControl(in[2]), lift)
-		smooth := c.noForce()
-		for i := range smooth {
-			smooth[i] = passive[i].Plus(actuator[i]).Minus(bias[i])
-		}
-		acceleration := c.solve(k, c.factorize(k, c.links(k), c.armatures(k)), smooth)
-		for _, x := range [][]algebra.Num{product, bias, passive, actuator, acceleration} {
+	given := [][][]float64{c.rows(kind + "qpos"), c.rows(kind + "qvel"), c.rows(kind + "ctrl"), c.rows(kind + "act"),
+		c.rows(kind + "vector")}
+	type state struct {
+		Kinematics kinematics
+		Q, V, W    []algebra.Num
+		Inputs     inputs
+	}
+	type applied struct{ Bias, Passive, Actuator, Smooth []algebra.Num }
+	out := c.run("forces", given, func(in []*Node) (out []*Node) {
+		q, v, w := split(in[0], c.places), split(in[1], c.dofs), split(in[4], c.dofs)
+		k := outlined(c.System, q, func(q []algebra.Num) kinematics { return c.kinematics(q, conditions{}) })
+		of := state{k, q, c.toWorld(k, v), c.toWorld(k, w),
+			c.inputs(c.ifAny(in[2], c.model.Sizes.NU), c.ifAny(in[3], c.model.Sizes.NA))}
+		product := outlined(c.System, of, func(of state) []algebra.Num {
+			return c.multiply(of.Kinematics, of.W, c.forward(of.Kinematics, of.W))
+		})
+		forces := outlined(c.System, of, func(of state) (a applied) {
+			motions, bias := c.inverseDynamics(of.Kinematics, of.V, nil)
+			passive, lift := c.passive(of.Kinematics, of.Q, of.V, motions.Drifting)
+			actuator, _ := c.actuation(of.Kinematics, of.Q, of.V, of.Inputs, lift)
+			a = applied{bias, passive, actuator, c.noForce()}
+			for i := range a.Smooth {
+				a.Smooth[i] = passive[i].Plus(actuator[i]).Minus(bias[i])
+			}
+			return a
+		})
+		of.W = forces.Smooth
+		acceleration := outlined(c.System, of, func(of state) []algebra.Num {
+			k := of.Kinematics
+			return c.solve(k, c.factorize(k, c.links(k), c.armatures(k)), of.W)
+		})
+		for _, x := range [][]algebra.Num{product, forces.Bias, forces.Passive, forces.Actuator, acceleration} {
 			out = append(out, join(in[0].Graph(), c.model.Sizes.NV, in[0].Shape().Dimensions[1], c.toBody(k, x), c.dofs))
 		}
 		return out
@@ -303,17 +322,28 @@ func (c *comparison) forces(kind string) {
 	}
 }
 
+// moving is a state of several copies, with their last accelerations.
+type moving struct{ q, v, act, a [][]float64 }
+
 // step runs a physics step.
-func (c *comparison) step(q, v, u, a [][]float64) (qpos, qvel, qacc [][]float64) {
-	out := c.run("step", [][][]float64{q, v, u, a}, func(in []*Node) []*Node {
-		var control *Node
-		if c.model.Sizes.NU > 0 {
-			control = in[2]
+func (c *comparison) step(from moving, u [][]float64) moving {
+	out := c.run("step", [][][]float64{from.q, from.v, u, from.a, from.act}, func(in []*Node) []*Node {
+		act := c.ifAny(in[4], c.model.Sizes.NA)
+		next := c.Step(State{QPos: in[0], QVel: in[1], QAcc: in[3], Act: act}, c.ifAny(in[2], c.model.Sizes.NU), 1)
+		if act == nil {
+			next.Act = in[4]
 		}
-		next := c.Step(State{QPos: in[0], QVel: in[1], QAcc: in[3]}, control, 1)
-		return []*Node{next.QPos, next.QVel, next.QAcc}
+		return []*Node{next.QPos, next.QVel, next.QAcc, next.Act}
 	})
-	return out[0], out[1], out[2]
+	return moving{q: out[0], v: out[1], a: out[2], act: out[3]}
+}
+
+// ifAny returns an input of a program, or nil if the model has none of it.
+func (c *comparison) ifAny(x *Node, n int) *Node {
+	if n == 0 {
+		return nil
+	}
+	return x
 }
 
 // held is the number of physics steps of a control step.
@@ -341,12 +371,12 @@ func (c *comparison) steps(kind string) {
 	for i := range zero {
 		zero[i] = make([]float64, len(v[i]))
 	}
-	nowQ, nowV, nowA := c.step(q, v, u, zero)
-	now := nowA
+	at := c.step(moving{q, v, c.rows(kind + "act"), zero}, u)
+	now := at.a
 	if c.model.Opt.Integrator == RK4 { // whose last acceleration is not that of the state
-		now = c.run("acceleration", [][][]float64{q, v, u}, func(in []*Node) []*Node {
+		now = c.run("acceleration", [][][]float64{q, v, u, c.rows(kind + "act")}, func(in []*Node) []*Node {
 			d := c.accelerate(running{Q: split(in[0], c.places), V: split(in[1], c.dofs), A: c.noForce(),
-				Control: c.splitControl(in[2])})
+				Inputs: c.inputs(c.ifAny(in[2], c.model.Sizes.NU), c.ifAny(in[3], c.model.Sizes.NA))})
 			return []*Node{join(in[0].Graph(), c.model.Sizes.NV, in[0].Shape().Dimensions[1], c.toBody(d.Kinematics,
 				d.Acceleration), c.dofs)}
 		})[0]
@@ -357,27 +387,27 @@ func (c *comparison) steps(kind string) {
 		more, noise int // physics steps, index
 	}{{"physics step", "step_", 0, 1}, {"control step", "control_", c.held() - 1, 3}} {
 		for range stage.more {
-			nowQ, nowV, nowA = c.step(nowQ, nowV, u, nowA)
+			at = c.step(at, u)
 		}
 		position, velocity := c.rows(kind+stage.name+"qpos"), c.rows(kind+stage.name+"qvel")
-		c.compare("positions after a "+stage.title, nowQ, position, scale(position, 2), 1e-5, 1e-4)
-		c.compare("velocities after a "+stage.title, nowV, velocity, scale(velocity, stage.noise), 1e-5, 1e-4)
+		c.compare("positions after a "+stage.title, at.q, position, scale(position, 2), 1e-5, 1e-4)
+		c.compare("velocities after a "+stage.title, at.v, velocity, scale(velocity, stage.noise), 1e-5, 1e-4)
 	}
 }
 
 // rollouts compares where rollouts of a second end, together.
 func (c *comparison) rollouts() {
 	type rollout struct {
-		q, v, u, twin [][]float64
-		stable        int // control steps in MuJoCo
-		steps         int // of these, those that rounding does not change
-		err           float64
+		q, v, u, act, twin [][]float64
+		stable             int // control steps in MuJoCo
+		steps              int // of these, those that rounding does not change
+		err                float64
 	}
 	var all []rollout
 	for {
 		name := fmt.Sprintf("traj%d_", len(all))
 		r := rollout{q: c.rows(name + "qpos"), v: c.rows(name + "qvel"), u: c.rows(name + "ctrl"),
-			twin: c.rows(name + "qpos_twin")}
+			act: c.rows(name + "act"), twin: c.rows(name + "qpos_twin")}
 		if r.q == nil {
 			break
 		}
@@ -400,8 +430,17 @@ func (c *comparison) rollouts() {
 		}
 		return rows
 	}
-	q, v := column(func(r rollout) []float64 { return r.q[0] }), column(func(r rollout) []float64 { return r.v[0] })
-	a := column(func(r rollout) []float64 { return make([]float64, len(r.v[0])) })
+	state := moving{
+		q: column(func(r rollout) []float64 { return r.q[0] }),
+		v: column(func(r rollout) []float64 { return r.v[0] }),
+		a: column(func(r rollout) []float64 { return make([]float64, len(r.v[0])) }),
+		act: column(func(r rollout) []float64 {
+			if len(r.act) == 0 {
+				return nil
+			}
+			return r.act[0]
+		}),
+	}
 	for at := range slices.MaxFunc(all, func(a, b rollout) int { return a.steps - b.steps }).steps {
 		u := column(func(r rollout) []float64 {
 			if len(r.u) == 0 {
@@ -410,11 +449,11 @@ func (c *comparison) rollouts() {
 			return r.u[min(at, len(r.u)-1)]
 		})
 		for range c.held() {
-			q, v, a = c.step(q, v, u, a)
+			state = c.step(state, u)
 		}
 		for i, r := range all {
 			if at < r.steps {
-				all[i].err = relative(q[i], r.q[at+1], norm(r.q[at+1]))
+				all[i].err = relative(state.q[i], r.q[at+1], norm(r.q[at+1]))
 			}
 		}
 	}

@@ -33,12 +33,26 @@ func (m *Model) Check(o Options) (Supported, error) {
 	if inactive := len(m.EqType) - len(c.active()); inactive > 0 {
 		note("%d equality constraints that are not active were left out", inactive)
 	}
+	if lone := m.loneFreeBodies(); m.Opt.Integrator == ImplicitFast && len(lone) > 0 {
+		note("implicitfast of %s, a body without children that moves freely, lacks the derivative of its gyroscopic forces",
+			some(lone))
+	}
 	friction := slices.ContainsFunc(m.DofFrictionLoss, func(loss float64) bool { return loss > 0 })
 	if friction || len(supported.Pairs) > 0 || slices.Contains(m.JntLimited, true) {
 		note("solver %s with iterations %d and tolerance %g is ignored: constraints are solved to convergence",
 			name(m.Opt.Solver, "PGS", "CG", "Newton"), m.Opt.Iterations, m.Opt.Tolerance)
 	}
 	return supported, c.err()
+}
+
+// loneFreeBodies lists the bodies that move freely and have no children.
+func (m *Model) loneFreeBodies() (list []string) {
+	for id, kind := range m.JntType {
+		if body := m.JntBodyID[id]; kind == Free && !slices.Contains(m.BodyParentID, body) {
+			list = append(list, label("body", body, m.Names.Body))
+		}
+	}
+	return list
 }
 
 // checker collects what is not modelled.

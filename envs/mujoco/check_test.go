@@ -90,7 +90,7 @@ func TestCheckNamesEverything(t *testing.T) {
 	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality flex, equality tendon (neq)", "(nflex)", "(nplugin)",
 		"flag override, flag sleep (opt.enableflags)", "integrator implicit (opt.integrator)", "(opt.wind)",
 		"fluidshape ellipsoid of geom 1 of body \"trunk\" (geom_fluid)",
-		"actuator \"FL_hip\" of a tendon (actuator_trntype)", "actuator \"FR_hip\" with muscle (actuator_gaintype)",
+		"actuator \"FL_hip\" of a spatial tendon (actuator_trntype)", "actuator \"FR_hip\" with muscle (actuator_gaintype)",
 		"actuator \"FR_thigh\" with user (actuator_biastype)", "which is disabled and 9 more (opt.disableactuator)",
 		"actuator \"FR_calf\" and 9 more (actuator_delay)", `contact of cylinder and cylinder`)
 	m = compiled("accepted/own_ball")
@@ -100,7 +100,7 @@ func TestCheckNamesEverything(t *testing.T) {
 	m.ActuatorBiasPrm[1][2] = -1
 	errtest.Want(t, errtest.Of(m.Check(Options{})), "actuator 1, which damps a tendon along a chain of joints")
 	m.Tendons = nil // as of files of older compilers
-	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality tendon (neq)", "actuator 0 of a tendon",
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality tendon (neq)", "actuator 0 of a spatial tendon",
 		"tendon 1 (tendon_stiffness)")
 }
 
@@ -123,6 +123,41 @@ func TestCheckNotes(t *testing.T) {
 	}
 	if m := compiled("accepted/gym_swimmer"); len(must.Get(m.Check(Options{})).Pairs) > 0 {
 		t.Error("the swimmer touches something")
+	}
+}
+
+// Under implicitfast, bodies that move freely alone are noted.
+func TestCheckNotesLoneBodies(t *testing.T) {
+	m := compiled("accepted/own_spheres")
+	alone := func() bool {
+		return strings.Contains(strings.Join(must.Get(m.Check(Options{})).Notes, "\n"), "gyroscopic")
+	}
+	if alone() {
+		t.Error("noted under Euler")
+	}
+	if m.Opt.Integrator = ImplicitFast; !alone() {
+		t.Error("not noted")
+	}
+}
+
+// A crowd of geoms is refused, in place of taking hours.
+func TestCheckRefusesCrowds(t *testing.T) {
+	m := compiled("accepted/own_spheres")
+	for range 20_001 {
+		m.PairGeom1, m.PairGeom2 = append(m.PairGeom1, 0), append(m.PairGeom2, 1)
+	}
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "pairs of geoms that may touch, more than 20000 (ngeom)")
+}
+
+// The number of contacts between links that act follows the one that MuJoCo had, within bounds, and the option.
+func TestLinkContactsFollowTheModel(t *testing.T) {
+	m := compiled("accepted/own_spheres")
+	for _, c := range [][3]int{{0, 0, 12}, {9, 0, 12}, {10, 0, 13}, {16, 0, 20}, {100, 0, 48}, {100, 7, 7}} {
+		m.LinkContacts = c[0]
+		s := must.Get(NewSystem(m, Options{LinkContacts: c[1]}))
+		if got := s.LinkContacts(); got != c[2] {
+			t.Errorf("MuJoCo had %d, the option is %d: %d act, want %d", c[0], c[1], got, c[2])
+		}
 	}
 }
 

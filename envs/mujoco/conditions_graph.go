@@ -24,7 +24,7 @@ type conditions struct {
 
 // under lays out conditions.
 func (s *System) under(c algebra.Conditions) (u conditions) {
-	u.Strength = s.splitControl(c.Strength)
+	u.Strength = s.ofDrives(c.Strength)
 	u.Gravity, u.Terrain = numOf(c.Gravity), numOf(c.Terrain)
 	u.Shift = [2]algebra.Num{numOf(c.TerrainOffset[0]), numOf(c.TerrainOffset[1])}
 	m := s.model

@@ -81,8 +81,10 @@ func (s *System) bounds() limits {
 			}
 		}
 	}
-	for range s.equalities() {
-		low, high = append(low, -huge), append(high, huge)
+	for _, e := range s.equal {
+		for range e.count {
+			low, high = append(low, e.bounds()[0]), append(high, e.bounds()[1])
+		}
 	}
 	for _, c := range s.acting {
 		for range s.edges(c) * c.rows {

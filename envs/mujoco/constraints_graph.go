@@ -147,9 +147,12 @@ func (s *System) constrainEqual(c *constraints, rows *stacked, k kinematics, q, 
 			}
 			size = size.Sqrt()
 		}
-		d, always := e.law.impedance(size), algebra.Mask{Num: algebra.Constant(1, 1)}
+		d, active := e.law.impedance(size), algebra.Mask{Num: algebra.Constant(1, 1)}
+		if e.limits != nil {
+			active = size.Below(0)
+		}
 		for i, x := range violation {
-			rows.add(1, d, e.weight[i/3], e.law, x, always)
+			rows.add(1, d, e.weight[i/3], e.law, x, active)
 			if last := len(rows.pull) - 1; e.tied() {
 				rows.pull[last] = rows.pull[last].Plus(drift[i])
 			}

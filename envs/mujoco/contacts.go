@@ -209,7 +209,8 @@ func (s *System) prepareContacts(pairs []Pair) {
 	}
 	for _, k := range order {
 		list := sets[k]
-		slices.SortStableFunc(list, func(a, b geomPair) int { return s.slot(list, a) - s.slot(list, b) })
+		slots := s.slots(list)
+		slices.SortStableFunc(list, func(a, b geomPair) int { return slots[a.geom] - slots[b.geom] })
 		found, onTerrain := colliders[k.shapes], s.options.Terrain != nil && k.shapes[0] == Plane
 		if k.shapes == [2]GeomType{Capsule, Cylinder} && m.Opt.DisableFlags&DisableMultiCCD != 0 {
 			found = collision{1, sphereCylinder} // of the capsule's nearest point alone
@@ -246,17 +247,13 @@ func (s *System) selection(parts []*contactSet) *contactSet {
 		}
 		*number = algebra.Concat(all...)
 	}
-	limit := s.options.LinkContacts
-	if limit == 0 {
-		limit = 12
-	}
 	var links [2][]int
 	for _, part := range parts {
 		for i, side := range part.sides {
 			links[i] = append(links[i], slices.Repeat(side.link, part.points)...)
 		}
 	}
-	set.acts, set.rows = s.masks(links[1], links[0]), min(limit, set.margin.Rows)
+	set.acts, set.rows = s.masks(links[1], links[0]), min(s.LinkContacts(), set.margin.Rows)
 	if set.rows < set.margin.Rows {
 		s.notes = append(s.notes, fmt.Sprintf("of %d possible contacts between links, the %d deepest act at a time",
 			set.margin.Rows, set.rows))
@@ -264,21 +261,27 @@ func (s *System) selection(parts []*contactSet) *contactSet {
 	return set
 }
 
-// slot returns how many pairs of a list come before one that has the same moving body. Pairs that are
-// sorted by slots are aligned with the rows of their group.
-func (s *System) slot(list []geomPair, p geomPair) (n int) {
-	moving := func(p geomPair) int {
-		return max(s.model.BodyWeldID[s.model.GeomBodyID[p.geom[0]]], s.model.BodyWeldID[s.model.GeomBodyID[p.geom[1]]])
+// LinkContacts is the largest number of contacts between links that act at a time, see [Options].
+func (s *System) LinkContacts() int {
+	const least, most = 12, 48
+	if limit := s.options.LinkContacts; limit > 0 {
+		return limit
 	}
-	for _, o := range list {
-		if o.geom == p.geom {
-			return n
+	return min(max(least, (5*s.model.LinkContacts+3)/4), most)
+}
+
+// slots returns how many pairs of a list come before each that have the same moving body. Pairs that are sorted by slots
+// are aligned with the rows of their group.
+func (s *System) slots(list []geomPair) map[[2]int]int {
+	slots, next := map[[2]int]int{}, map[int]int{}
+	for _, p := range list {
+		moving := max(s.model.BodyWeldID[s.model.GeomBodyID[p.geom[0]]], s.model.BodyWeldID[s.model.GeomBodyID[p.geom[1]]])
+		if _, known := slots[p.geom]; !known {
+			slots[p.geom] = next[moving]
 		}
-		if moving(o) == moving(p) {
-			n++
-		}
+		next[moving]++
 	}
-	return n
+	return slots
 }
 
 // groupOf returns the group of a link, or static.

@@ -95,7 +95,7 @@ func (s *System) ActuatorForces(state algebra.State, control *Node) *Node {
 	k := s.view(state).kinematics
 	q, v := split(state.Parts[0], s.places), s.toWorld(k, split(state.Parts[1], s.dofs))
 	lift := s.noForce()
-	force, _ := s.actuation(k, q, v, s.splitControl(control), lift)
+	force, _ := s.actuation(k, q, v, s.inputs(control, s.actOf(state)), lift)
 	return join(state.Graph(), s.model.Sizes.NV, state.Batch(), s.toBody(k, force), s.dofs)
 }
 

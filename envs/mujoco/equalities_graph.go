@@ -59,11 +59,16 @@ func (s share) push(dofs []algebra.Num, along algebra.Num) {
 }
 
 // equality keeps at 0 the change of a length from the reference pose less a polynomial of that of a second one,
-// or ties two bodies: at a point, and in a weld also their rotations.
+// or ties two bodies: at a point, and in a weld also their rotations. Limits and friction losses of tendons are solved
+// like equalities whose forces are bounded.
 type equality struct {
 	first, second []share
 	rest          [2]float64 // the lengths in the reference pose
 	polynomial    [5]float64
+
+	limits *[2]float64 // of the first length, which a limit keeps there
+	margin float64     // of a limit
+	loss   float64     // the largest force of a friction loss
 
 	sides  [2]side // frames that are tied
 	torque float64 // what a rotation counts in a weld, m; 0: a connect
@@ -112,6 +117,34 @@ func (s *System) prepareEqualities() {
 		e.weight = [2]algebra.Num{algebra.Known(weight[0]), algebra.Known(weight[1])}
 		s.equal = append(s.equal, e)
 	}
+	if m.Opt.DisableFlags&DisableConstraint != 0 {
+		return
+	}
+	for i, t := range m.Tendons {
+		add := func(kind int, e equality) {
+			e.first, e.count, e.weight[0] = s.tendon(i), 1, algebra.Known(t.Invweight0)
+			e.law = lawOf(s, []int{kind}, func(k int) [2]float64 { return t.SolRef[k] },
+				func(k int) [5]float64 { return t.SolImp[k] })
+			s.equal = append(s.equal, e)
+		}
+		if m.TendonFrictionLoss[i] > 0 && m.Opt.DisableFlags&DisableFrictionLoss == 0 {
+			add(1, equality{loss: m.TendonFrictionLoss[i]})
+		}
+		if m.TendonLimited[i] && m.Opt.DisableFlags&DisableLimit == 0 {
+			add(0, equality{limits: &t.Range, margin: t.Margin})
+		}
+	}
+}
+
+// bounds are the least and the largest force of an equality.
+func (e equality) bounds() [2]float64 {
+	switch {
+	case e.limits != nil:
+		return [2]float64{0, huge}
+	case e.loss > 0:
+		return [2]float64{-e.loss, e.loss}
+	}
+	return [2]float64{-huge, huge}
 }
 
 // anchor returns the frame of the k-th body that an equality ties (mj_equalityAnchors).
@@ -136,10 +169,10 @@ func (s *System) measure(k kinematics, of motions, e equality, q []algebra.Num) 
 	jacobian *Node, drift []algebra.Num) {
 	g, batch := sizeOf(q)
 	if e.count == 1 {
-		violation, ratio := e.violation(q)
+		violation, along, ratio := e.violation(q)
 		dofs := s.noForce()
 		for _, share := range e.first {
-			share.push(dofs, algebra.Constant(1, 1))
+			share.push(dofs, along)
 		}
 		for _, share := range e.second {
 			share.push(dofs, ratio.Neg())
@@ -224,14 +257,25 @@ func (s *System) measure(k kinematics, of motions, e equality, q []algebra.Num) 
 // tied reports whether an equality ties bodies.
 func (e equality) tied() bool { return e.count > 1 }
 
-// violation returns by how much an equality of lengths does not hold, and the slope of its polynomial.
-func (e equality) violation(q []algebra.Num) (violation, ratio algebra.Num) {
+// violation returns by how much an equality of lengths does not hold, and its slopes by the first length and by minus
+// the second.
+func (e equality) violation(q []algebra.Num) (violation, first, second algebra.Num) {
+	one := algebra.Constant(1, 1)
+	switch {
+	case e.loss > 0:
+		return one.Zero(), one, one.Zero()
+	case e.limits != nil:
+		length := lengthOf(e.first, q)
+		below, above := length.Add(-e.limits[0]), length.Neg().Add(e.limits[1])
+		first = below.Less(above).Choose(one, one.Neg()).Materialize()
+		return below.Min(above).Add(-e.margin).Materialize(), first, one.Zero()
+	}
 	x := lengthOf(e.second, q).Add(-e.rest[1]).Materialize()
 	value := x.Zero()
-	ratio = value
+	ratio := value
 	for n := len(e.polynomial) - 1; n >= 0; n-- { // Horner's scheme
 		ratio = ratio.Times(x).Plus(value)
 		value = value.Times(x).Add(e.polynomial[n])
 	}
-	return lengthOf(e.first, q).Add(-e.rest[0]).Minus(value).Materialize(), ratio.Materialize()
+	return lengthOf(e.first, q).Add(-e.rest[0]).Minus(value).Materialize(), one, ratio.Materialize()
 }

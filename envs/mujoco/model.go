@@ -12,22 +12,44 @@ type Model struct {
 	// OwnContacts are the pairs of geoms of one tree, the lower index first, that touched in 20 000 random poses;
 	// nil if that was not tried.
 	OwnContacts [][2]int
-	Tendons     []Tendon
-	Hulls       []Hull // of each mesh, empty for those that meet no plane
-	Sizes       Sizes
-	Opt         Opt
-	Names       Names
+	// LinkContacts is the largest number of modelled contacts between links at a time in random rollouts; 0 if there
+	// were none, or if that was not tried.
+	LinkContacts int
+	Activations  []Activation // MuJoCo's act, in its order
+	Tendons      []Tendon
+	Hulls        []Hull // of each mesh, empty for those that meet no plane
+	Sizes        Sizes
+	Opt          Opt
+	Names        Names
 	Arrays
+}
+
+// What some actuators do with their controls (mjtDyn).
+const (
+	DynIntegrator  = 1
+	DynFilterExact = 3
+)
+
+// Activation is the state of an actuator with dynamics.
+type Activation struct {
+	Actuator int        `json:"actuator"`
+	Limited  bool       `json:"limited"`
+	Range    [2]float64 `json:"range"`
+	Early    bool       `json:"early"` // the force is of the next activation
 }
 
 // Tendon is a tendon, whose length is the sum of positions of slides and hinges times coefficients. Spatial
 // tendons, and those of files of older compilers, have no joints.
 type Tendon struct {
-	Joints       []int
-	Coefs        []float64
-	Length0      float64    // in the pose qpos0
-	LengthSpring [2]float64 // between these lengths a spring is slack
-	Invweight0   float64
+	Joints       []int         `json:"joints"`
+	Coefs        []float64     `json:"coefs"`
+	Length0      float64       `json:"length0"`      // in the pose qpos0
+	LengthSpring [2]float64    `json:"lengthspring"` // between these lengths a spring is slack
+	Invweight0   float64       `json:"invweight0"`
+	Range        [2]float64    `json:"range"` // of its length, if it is limited
+	Margin       float64       `json:"margin"`
+	SolRef       [2][2]float64 `json:"solref"` // of the limit, and of the friction loss
+	SolImp       [2][5]float64 `json:"solimp"`
 }
 
 // Hull is the convex hull of a mesh, in the frame of its geoms.
@@ -292,6 +314,7 @@ type Arrays struct {
 
 	KeyQPos [][]float64 `mj:"key_qpos,nkey,nq"`
 	KeyQVel [][]float64 `mj:"key_qvel,nkey,nv"`
+	KeyAct  [][]float64 `mj:"key_act,nkey,na"`
 	KeyCtrl [][]float64 `mj:"key_ctrl,nkey,nu"`
 
 	EqType    []Equality    `mj:"eq_type,neq"`

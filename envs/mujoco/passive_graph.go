@@ -52,14 +52,21 @@ func (s *System) passive(k kinematics, q, v []algebra.Num, velocity []spatial) (
 		}
 	}
 	for i, tendon := range m.Tendons {
-		if flags&DisableSpring != 0 || m.TendonStiffness[i] == 0 {
-			continue
+		springs := flags&DisableSpring == 0 && m.TendonStiffness[i] != 0
+		damps := flags&DisableDamper == 0 && m.TendonDamping[i] != 0
+		shares, force := s.tendon(i), algebra.Constant(1, 0)
+		if springs {
+			length := lengthOf(shares, q)
+			slack := clip(length, limits{algebra.Known(tendon.LengthSpring[0]), algebra.Known(tendon.LengthSpring[1])})
+			force = slack.Minus(length).Scale(m.TendonStiffness[i])
 		}
-		shares := s.tendon(i)
-		length := lengthOf(shares, q)
-		slack := clip(length, limits{algebra.Known(tendon.LengthSpring[0]), algebra.Known(tendon.LengthSpring[1])})
+		if damps {
+			force = force.Minus(rateOf(shares, v).Scale(m.TendonDamping[i]))
+		}
 		for _, share := range shares {
-			share.push(out, slack.Minus(length).Scale(m.TendonStiffness[i]))
+			if springs || damps {
+				share.push(out, force)
+			}
 		}
 	}
 	wrenches, any := s.fluid(k, velocity)

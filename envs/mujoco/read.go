@@ -15,10 +15,10 @@ import (
 const maxModel = 64 << 20
 
 // ReadModel reads a compiled model: a JSON object with "mujoco" (the version), "sizes", "opt", "names"
-// and "arrays", each with MuJoCo's names, and optionally "notes", "own_contacts",
-// "tendons" and "hulls". It ignores arrays that
-// [Model] does not have. The error is one line if the file is cut off, of another version of MuJoCo,
-// or not consistent. Whether the engine models everything in it is what [Model.Check] says.
+// and "arrays", each with MuJoCo's names, and optionally "notes", "own_contacts", "link_contacts",
+// "activations", "tendons" and "hulls". It ignores arrays that [Model] does not have. The error is one line if the
+// file is cut off, of another version of MuJoCo, or not consistent. Whether the engine models everything in it is
+// what [Model.Check] says.
 func ReadModel(file io.Reader) (Model, error) {
 	m, err := readModel(file)
 	if err == nil {
@@ -42,6 +42,8 @@ func readModel(file io.Reader) (m Model, err error) {
 		Version                   string `json:"mujoco"`
 		Notes                     []string
 		OwnContacts               [][2]int `json:"own_contacts"`
+		LinkContacts              int      `json:"link_contacts"`
+		Activations               []Activation
 		Tendons                   []Tendon
 		Hulls                     []Hull
 		Sizes, Opt, Names, Arrays map[string]any
@@ -56,7 +58,8 @@ func readModel(file io.Reader) (m Model, err error) {
 		return m, fmt.Errorf("it was compiled by MuJoCo %.20q: compile the XML again with version %s", m.Version,
 			Version)
 	}
-	m.Notes, m.OwnContacts, m.Tendons, m.Hulls = content.Notes, content.OwnContacts, content.Tendons, content.Hulls
+	m.Notes, m.OwnContacts, m.LinkContacts = content.Notes, content.OwnContacts, content.LinkContacts
+	m.Activations, m.Tendons, m.Hulls = content.Activations, content.Tendons, content.Hulls
 	for _, part := range []struct {
 		name string
 		from map[string]any

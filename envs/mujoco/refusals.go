@@ -91,7 +91,7 @@ func (c *checker) actuators() {
 			c.refuse("actuator_trntype", "%s of a site, whose force is not its control times a fixed gain", c.actuator(i))
 		case kind != overJoint && kind != overSite:
 			c.refuse("actuator_trntype", "%s of a %s", c.actuator(i), name(kind, "joint", "jointinparent", "slidercrank",
-				"tendon", "site", "body", "so3"))
+				"spatial tendon", "site", "body", "so3"))
 		}
 	}
 	for _, part := range []struct {
@@ -100,7 +100,7 @@ func (c *checker) actuators() {
 		most  int
 		names []string
 	}{
-		{"actuator_dyntype", c.ActuatorDynType, 0, []string{"none", "integrator", "filter", "filterexact", "muscle",
+		{"actuator_dyntype", c.ActuatorDynType, DynFilterExact, []string{"none", "integrator", "filter", "filterexact", "muscle",
 			"dcmotor", "pid", "user"}},
 		{"actuator_gaintype", c.ActuatorGainType, 1, []string{"fixed", "affine", "muscle", "dcmotor", "so3", "pid",
 			"user"}},
@@ -110,6 +110,12 @@ func (c *checker) actuators() {
 			if kind > part.most {
 				c.refuse(part.field, "%s with %s", c.actuator(i), name(kind, part.names...))
 			}
+		}
+	}
+	for i, kind := range c.ActuatorDynType { // whose setpoints are wrapped, see [System.wrapped]
+		ball := c.ActuatorTrnType[i] == overJoint && c.JntType[c.ActuatorTrnID[i][0]] == Ball
+		if ball && kind > 0 && c.ActuatorBiasType[i] > 0 {
+			c.refuse("actuator_dyntype", "%s, a servo of a ball joint with an activation", c.actuator(i))
 		}
 	}
 	for i, group := range c.ActuatorGroup {
@@ -145,20 +151,33 @@ func (c *checker) ofSiblings(tendon int) bool {
 }
 
 func (c *checker) tendons() {
-	for i, stiffness := range c.TendonStiffness {
-		if stiffness != 0 && !c.fixed(i) {
-			c.refuse("tendon_stiffness", "%s", c.tendon(i))
+	for i := range c.TendonStiffness {
+		for _, part := range []struct {
+			field string
+			acts  bool
+		}{
+			{"tendon_stiffness", c.TendonStiffness[i] != 0},
+			{"tendon_damping", c.TendonDamping[i] != 0},
+			{"tendon_frictionloss", c.TendonFrictionLoss[i] != 0},
+			{"tendon_limited", c.TendonLimited[i]},
+		} {
+			if part.acts && !c.fixed(i) {
+				c.refuse(part.field, "spatial %s", c.tendon(i))
+			}
+		}
+		if c.TendonDamping[i] != 0 && c.fixed(i) && c.Opt.Integrator == ImplicitFast && !c.ofSiblings(i) {
+			c.refuse("opt.integrator", "integrator implicitfast with %s, which is damped along a chain of joints", c.tendon(i))
 		}
 	}
 	refuseNonzero(c, "tendon_stiffnesspoly", c.TendonStiffnessPoly, c.tendon)
 	refuseNonzero(c, "tendon_springyield", c.TendonSpringYield, c.tendon)
-	refuseNonzero(c, "tendon_damping", c.TendonDamping, c.tendon)
 	refuseNonzero(c, "tendon_dampingpoly", c.TendonDampingPoly, c.tendon)
-	refuseNonzero(c, "tendon_frictionloss", c.TendonFrictionLoss, c.tendon)
-	refuseNonzero(c, "tendon_limited", c.TendonLimited, c.tendon)
 	refuseNonzero(c, "tendon_armature", c.TendonArmature, c.tendon)
 	refuseNonzero(c, "tendon_actfrclimited", c.TendonActFrcLimited, c.tendon)
 }
+
+// maxPairs is the largest number of pairs of geoms: all of them are computed in each step, and none of them coarsely.
+const maxPairs = 20_000
 
 // contacts returns the pairs whose contacts are modelled. It refuses or notes the others.
 func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) {
@@ -167,6 +186,10 @@ func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) 
 	all := c.Pairs()
 	if o.Contacts != nil {
 		all = c.limit(all, o.Contacts)
+	}
+	if len(all) > maxPairs {
+		c.refuse("ngeom", "%d pairs of geoms that may touch, more than %d", len(all), maxPairs)
+		return nil
 	}
 	for _, p := range all {
 		touching[p.Geom1], touching[p.Geom2] = true, true

@@ -14,9 +14,11 @@ import (
 )
 
 // A robot's state has qpos, qvel, and the last change of qvel by a physics step, which bounds a state by
-// the same limits as velocities do; with [Options].Late also qpos and qvel where that change was computed.
+// the same limits as velocities do; with [Options].Late also qpos and qvel where that change was computed; and the
+// activations, if there are any.
 
-// Of makes a robot's state of one as MuJoCo orders and measures it; [System.State] is its inverse.
+// Of makes a robot's state of one as MuJoCo orders and measures it; [System.State] is its inverse. Without Act, the
+// activations are those of the default pose.
 func (s *System) Of(state State) algebra.State {
 	parts := []*Node{state.QPos, state.QVel, MulScalar(state.QAcc, s.model.Opt.TimeStep)}
 	switch {
@@ -26,7 +28,30 @@ func (s *System) Of(state State) algebra.State {
 	default:
 		parts = append(parts, state.LateQPos, state.LateQVel)
 	}
+	if s.model.Sizes.NA > 0 {
+		if state.Act == nil {
+			copies := state.QPos.Shape().Dimensions[1]
+			state.Act = Reshape(Const(state.QPos.Graph(), s.StartActivations(copies)), s.model.Sizes.NA, copies)
+		}
+		parts = append(parts, state.Act)
+	}
 	return algebra.State{Parts: parts}
+}
+
+// actOf returns the activations of a robot's state, or nil.
+func (s *System) actOf(state algebra.State) *Node {
+	if s.model.Sizes.NA == 0 {
+		return nil
+	}
+	return state.Parts[len(state.Parts)-1]
+}
+
+// StartActivations returns the activations of the default pose, [na * copies], those of all copies in a row.
+func (s *System) StartActivations(copies int) (act []float32) {
+	for _, x := range s.startAct {
+		act = append(act, slices.Repeat([]float32{float32(x)}, copies)...)
+	}
+	return act
 }
 
 // State returns a robot's state as MuJoCo orders and measures it.
@@ -35,6 +60,7 @@ func (s *System) State(of algebra.State) State {
 	if s.options.Late {
 		state.LateQPos, state.LateQVel = of.Parts[3], of.Parts[4]
 	}
+	state.Act = s.actOf(of)
 	return state
 }
 

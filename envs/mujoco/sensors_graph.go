@@ -26,7 +26,7 @@ func (s *System) feel(state algebra.State, control *Node) *felt {
 	}
 	now := s.State(state)
 	r := running{Q: split(now.QPos, s.places), V: split(now.QVel, s.dofs), A: split(now.QAcc, s.dofs),
-		Control: s.splitControl(control), Under: s.under(state.Under)}
+		Inputs: s.inputs(control, now.Act), Under: s.under(state.Under)}
 	d := s.accelerate(r)
 	f := &felt{control: control}
 	f.motions, _ = s.inverseDynamics(d.Kinematics, s.toWorld(d.Kinematics, r.V), d.Acceleration)

@@ -10,8 +10,7 @@ import (
 
 // split returns the rows of a tensor [n, B], such as qpos, by elements of the groups.
 func split(x *Node, elements []element) []algebra.Num {
-	n, batch := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
-	all := algebra.Num{Rows: n, Node: Reshape(x, n*batch)}
+	all := rowsOf(x)
 	out := make([]algebra.Num, len(elements))
 	for i, e := range elements {
 		out[i] = all.Take(e.index...)
@@ -37,17 +36,7 @@ func join(g *Graph, n, batch int, of []algebra.Num, elements []element) *Node {
 	return all.Matrix()
 }
 
-// splitControl returns the controls [nu, B] of the drives.
-func (s *System) splitControl(u *Node) []algebra.Num {
-	if u == nil {
-		return nil
-	}
-	elements := make([]element, len(s.drives))
-	for i, d := range s.drives {
-		elements[i].index = make([]int, len(d.id))
-		for row, id := range d.id {
-			elements[i].index[row] = max(id, 0)
-		}
-	}
-	return split(u, elements)
+// rowsOf returns a tensor [n, B] as n rows.
+func rowsOf(x *Node) algebra.Num {
+	return algebra.Num{Rows: x.Shape().Dimensions[0], Node: Reshape(x, -1)}
 }

@@ -16,6 +16,8 @@ type State struct {
 	QVel *Node // [nv, B]
 	// QAcc is the last acceleration, [nv, B]. The solver starts there; results depend on it by rounding only.
 	QAcc *Node
+	// Act are the activations of actuators with dynamics, [na, B]; nil if there are none.
+	Act *Node
 	// LateQPos and LateQVel are where QAcc was computed, if [Options].Late is set; else nil.
 	LateQPos, LateQVel *Node
 }
@@ -35,7 +37,7 @@ func (s *System) step(state State, control *Node, steps int, under algebra.Condi
 		node *Node
 		n    int
 	}{{"qpos", state.QPos, m.Sizes.NQ}, {"qvel", state.QVel, m.Sizes.NV}, {"qacc", state.QAcc, m.Sizes.NV},
-		{"ctrl", control, m.Sizes.NU}} {
+		{"ctrl", control, m.Sizes.NU}, {"act", state.Act, m.Sizes.NA}} {
 		if x.n > 0 && (x.node == nil || x.node.Rank() != 2 || x.node.Shape().Dimensions[0] != x.n ||
 			x.node.Shape().Dimensions[1] != batch) {
 			panic(fmt.Errorf("%s must be a tensor [%d, %d]", x.name, x.n, batch))
@@ -43,7 +45,7 @@ func (s *System) step(state State, control *Node, steps int, under algebra.Condi
 	}
 	start := running{
 		Q: split(state.QPos, s.places), V: split(state.QVel, s.dofs), A: split(state.QAcc, s.dofs),
-		Control: s.splitControl(control), Under: s.under(under),
+		Inputs: s.inputs(control, state.Act), Under: s.under(under),
 	}
 	if s.options.Late {
 		start.LateQ, start.LateV = start.Q, start.V // until the first evaluation
@@ -56,6 +58,9 @@ func (s *System) step(state State, control *Node, steps int, under algebra.Condi
 	})
 	next := State{QPos: join(g, m.Sizes.NQ, batch, end.Q, s.places), QVel: join(g, m.Sizes.NV, batch, end.V, s.dofs),
 		QAcc: join(g, m.Sizes.NV, batch, end.A, s.dofs)}
+	if state.Act != nil {
+		next.Act = end.Inputs.Act.Matrix()
+	}
 	if s.options.Late {
 		next.LateQPos = join(g, m.Sizes.NQ, batch, end.LateQ, s.places)
 		next.LateQVel = join(g, m.Sizes.NV, batch, end.LateV, s.dofs)
@@ -81,9 +86,10 @@ func outlined[S, T any](s *System, state S, body func(S) T) T {
 
 // running is a state by elements of the groups, see [split].
 type running struct {
-	Q, V, A, Control []algebra.Num
-	LateQ, LateV     []algebra.Num // where A was computed, if this is kept
-	Under            conditions
+	Q, V, A      []algebra.Num
+	Inputs       inputs
+	LateQ, LateV []algebra.Num // where A was computed, if this is kept
+	Under        conditions
 }
 
 // evaluated keeps where the acceleration is computed.
@@ -100,6 +106,9 @@ func (r running) computed() running {
 		for i := range list {
 			list[i] = computed(g, batch, list[i])
 		}
+	}
+	if r.Inputs.Act.Rows > 0 {
+		r.Inputs.Act = computed(g, batch, r.Inputs.Act)
 	}
 	return r
 }
@@ -172,7 +181,7 @@ func (s *System) smooth(of posed) (p smooth) {
 	v, guess := s.toWorld(k, r.V), s.toWorld(k, r.A)
 	motions, forces := s.inverseDynamics(k, v, guess)
 	passive, lift := s.passive(k, r.Q, v, motions.Drifting)
-	actuator, slopes := s.actuation(k, r.Q, v, r.Control, lift)
+	actuator, slopes := s.actuation(k, r.Q, v, r.Inputs, lift)
 	p.Residual, p.Force = s.noForce(), s.noForce()
 	for c := range p.Residual {
 		applied := passive[c].Plus(actuator[c])
@@ -186,6 +195,15 @@ func (s *System) smooth(of posed) (p smooth) {
 	for c := range s.dofs {
 		if damping := s.damping(k.Under, c); m.Opt.DisableFlags&DisableDamper == 0 && !damping.Is(0) {
 			slopes[[2]int{c, c}] = sumOr(slopes, [2]int{c, c}, damping)
+		}
+	}
+	for i, damping := range m.TendonDamping {
+		if m.Opt.DisableFlags&DisableDamper != 0 || damping == 0 {
+			continue
+		}
+		for _, share := range s.tendon(i) { // of joints of which none moves another
+			by := sumRows(len(s.dofs[share.column].index), algebra.Known(damping*share.by*share.by), []int{share.row})
+			slopes[[2]int{share.column, share.column}] = sumOr(slopes, [2]int{share.column, share.column}, by)
 		}
 	}
 	d := &p.Dynamics
@@ -270,6 +288,9 @@ func (s *System) semiImplicit(r running) running {
 			r.V[c] = r.V[c].Plus(a.Scale(h))
 		}
 		r.Q = s.integrate(r.Q, r.V, algebra.Constant(1, h))
+		if r.Inputs.Act.Rows > 0 {
+			r.Inputs.Act = s.nextActivations(r.Inputs.Act, s.activationRates(r.Inputs))
+		}
 		return r.computed()
 	})
 }
@@ -310,6 +331,7 @@ func (s *System) rungeKutta(r running) running {
 		Turned    []algebra.Num // the rotations from the start to the stage
 		Rates     []algebra.Num // the weighted sum of rates of change of positions
 		Accels    []algebra.Num // of accelerations
+		Drives    algebra.Num   // of rates of change of activations, if there are any
 	}
 	g, batch := sizeOf(r.Q)
 	zeros := func() (out []algebra.Num) {
@@ -319,7 +341,12 @@ func (s *System) rungeKutta(r running) running {
 		return out
 	}
 	h := s.model.Opt.TimeStep
-	end := loop(s, g, 4, stages{r, r, zeros(), zeros(), zeros()}, func(stage *Node, s4 stages) stages {
+	start := stages{Start: r, At: r, Turned: zeros(), Rates: zeros(), Accels: zeros()}
+	activations := r.Inputs.Act.Rows
+	if activations > 0 {
+		start.Drives = computed(g, batch, algebra.Constant(activations, 0))
+	}
+	end := loop(s, g, 4, start, func(stage *Node, s4 stages) stages {
 		g := stage.Graph()
 		scalar := func(outer, inner float64, isOuter *Node) algebra.Num {
 			x := Where(isOuter, Const(g, float32(outer)), Const(g, float32(inner)))
@@ -347,6 +374,11 @@ func (s *System) rungeKutta(r running) running {
 				s4.Turned[c] = computed(g, batch, spread(ahead, n).Times(rates[c]))
 				s4.At.V[c] = s4.Start.V[c].Plus(spread(ahead, n).Times(a[c]))
 			}
+			if activations > 0 {
+				drives := s.activationRates(s4.At.Inputs)
+				s4.Drives = s4.Drives.Plus(spread(weight, activations).Times(drives))
+				s4.At.Inputs.Act = s4.Start.Inputs.Act.Plus(spread(ahead, activations).Times(drives))
+			}
 			s4.At.Q = s.integrate(s4.Start.Q, rates, ahead)
 			s4.At.A = a
 			s4.At = s4.At.computed()
@@ -357,6 +389,9 @@ func (s *System) rungeKutta(r running) running {
 		r.V[c] = r.V[c].Plus(end.Accels[c].Scale(h))
 	}
 	r.Q, r.A = s.integrate(r.Q, end.Rates, algebra.Constant(1, h)), end.At.A
+	if activations > 0 {
+		r.Inputs.Act = s.nextActivations(r.Inputs.Act, end.Drives)
+	}
 	r.LateQ, r.LateV = end.At.LateQ, end.At.LateV
 	return r.computed()
 }

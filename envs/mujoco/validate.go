@@ -98,6 +98,21 @@ func (m *Model) validate() error {
 			return fmt.Errorf("actuator_trnid: actuator %d pushes at site %d of %d", i, id[0], s.NSite)
 		}
 	}
+	acts := 0 // of actuators with one each
+	for _, n := range m.ActuatorActNum {
+		if n == 1 {
+			acts++
+		}
+	}
+	if len(m.Activations) != acts {
+		return fmt.Errorf("there are %d activations, want %d", len(m.Activations), acts)
+	}
+	for i, a := range m.Activations {
+		if a.Actuator < 0 || a.Actuator >= s.NActuator || m.ActuatorActNum[a.Actuator] != 1 || !(a.Range[0] <= a.Range[1]) {
+			return fmt.Errorf("activation %d is %+v, want one of an actuator with dynamics, the lower number of its range "+
+				"first", i, a)
+		}
+	}
 	if n := len(m.Tendons); n > 0 && n != s.NTendon {
 		return fmt.Errorf("there are %d tendons, want %d", n, s.NTendon)
 	}
@@ -113,6 +128,12 @@ func (m *Model) validate() error {
 	for i, t := range m.Tendons {
 		if len(t.Coefs) != len(t.Joints) || slices.ContainsFunc(t.Joints, func(id int) bool { return !m.scalar(id) }) {
 			return fmt.Errorf("tendon %d has %d coefficients of joints %v", i, len(t.Coefs), t.Joints)
+		}
+		if m.TendonLimited[i] && len(t.Joints) > 0 && !(t.Range[0] < t.Range[1]) {
+			return fmt.Errorf("tendon %d is limited to %v, want the lower number first", i, t.Range)
+		}
+		if err := references(fmt.Sprintf("solref of tendon %d", i), t.SolRef[:]); err != nil {
+			return err
 		}
 	}
 	for i, kind := range m.EqType {

@@ -15,14 +15,14 @@ func (m Model) MarshalJSON() ([]byte, error) {
 	if m.OwnContacts != nil {
 		content["own_contacts"] = m.OwnContacts
 	}
+	if m.LinkContacts > 0 {
+		content["link_contacts"] = m.LinkContacts
+	}
+	if len(m.Activations) > 0 {
+		content["activations"] = m.Activations
+	}
 	if len(m.Tendons) > 0 {
-		var tendons []map[string]any
-		for _, t := range m.Tendons {
-			tendons = append(tendons, map[string]any{"joints": append([]int{}, t.Joints...),
-				"coefs": append([]float64{}, t.Coefs...), "length0": t.Length0,
-				"lengthspring": t.LengthSpring, "invweight0": t.Invweight0})
-		}
-		content["tendons"] = tendons
+		content["tendons"] = m.Tendons
 	}
 	for _, part := range []struct {
 		name string

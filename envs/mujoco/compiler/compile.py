@@ -44,6 +44,10 @@ POSES = 20_000  # that are tried for contacts between the robot's own bodies
 
 def own_contacts(m):
     """The pairs of geoms of one tree that touch in random poses, up to 5 % beyond the limits of joints."""
+    colliding = np.flatnonzero(m.geom_contype | m.geom_conaffinity)
+    links = {(int(m.body_rootid[body]), int(m.body_weldid[body])) for body in m.geom_bodyid[colliding]}
+    if m.npair == 0 and len({root for root, _ in links}) == len(links):
+        return []  # no tree has two links that may touch
     d, draws = mujoco.MjData(m), np.random.default_rng(0)
     poses = np.tile(m.qpos0, (POSES, 1))
     for kind, address, limited, (low, high) in zip(m.jnt_type, m.jnt_qposadr, m.jnt_limited, m.jnt_range):
@@ -66,14 +70,46 @@ def own_contacts(m):
     return sorted(pair for pair in found if root[pair[0]] == root[pair[1]] != 0)
 
 
+S, C, Y, B = (int(kind) for kind in (mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_CAPSULE,
+                                     mujoco.mjtGeom.mjGEOM_CYLINDER, mujoco.mjtGeom.mjGEOM_BOX))
+MODELLED = [16 * a + b for a, b in ((S, S), (S, C), (C, C), (S, Y), (C, Y), (S, B), (C, B), (B, B))]  # see contacts.go
+ROLLOUTS, STEPS = 8, 500
+
+
+def link_contacts(m):
+    """The largest number of modelled contacts between links at a time in rollouts of a second."""
+    d, random, most = mujoco.MjData(m), np.random.default_rng(0), 0
+    steps = min(round(1 / m.opt.timestep), STEPS)
+    for _ in range(ROLLOUTS):
+        mujoco.mj_resetDataKeyframe(m, d, 0) if m.nkey else mujoco.mj_resetData(m, d)
+        d.qvel[:] = 0.1 * random.normal(size=m.nv)
+        for ctrl in controls(m, random, m.opt.timestep * np.arange(steps)):
+            d.ctrl[:] = ctrl
+            mujoco.mj_step(m, d)
+            if d.ncon > most:
+                kinds = np.sort(m.geom_type[between_links(m, d)], axis=1)
+                most = max(most, int(np.isin(16 * kinds[:, 0] + kinds[:, 1], MODELLED).sum()))
+    return most
+
+
 def tendon(m, i):
-    """The joints and coefficients of a fixed tendon, none of another one, and what MuJoCo derives of its length."""
+    """The joints and coefficients of a fixed tendon, none of another one, what MuJoCo derives of its length, and the
+    laws of its limit and friction loss."""
     parts = slice(m.tendon_adr[i], m.tendon_adr[i] + m.tendon_num[i])
     joints, coefs = m.wrap_objid[parts], m.wrap_prm[parts]
     if np.any(m.wrap_type[parts] != mujoco.mjtWrap.mjWRAP_JOINT):
         joints, coefs = [], []
     return {"joints": plain(joints), "coefs": plain(coefs), "length0": m.tendon_length0[i],
-            "lengthspring": plain(m.tendon_lengthspring[i]), "invweight0": m.tendon_invweight0[i]}
+            "lengthspring": plain(m.tendon_lengthspring[i]), "invweight0": m.tendon_invweight0[i],
+            "range": plain(m.tendon_range[i]), "margin": m.tendon_margin[i],
+            "solref": plain([m.tendon_solref_lim[i], m.tendon_solref_fri[i]]),
+            "solimp": plain([m.tendon_solimp_lim[i], m.tendon_solimp_fri[i]])}
+
+
+def activations(m):
+    """The states of actuators with dynamics, in the order of act; none of an actuator that has several."""
+    return [{"actuator": int(i), "limited": bool(m.actuator_actlimited[i]), "range": plain(m.actuator_actrange[i]),
+             "early": bool(m.actuator_actearly[i])} for i in np.flatnonzero(m.actuator_actnum == 1)]
 
 
 def tie_bodies(m):
@@ -119,7 +155,9 @@ def model_of(path):
     return {
         "mujoco": mujoco.__version__,
         **({"notes": notes} if notes else {}),
-        "own_contacts": own_contacts(m),
+        **({} if m.nflex or m.nplugin else  # which take long, and are refused
+           {"own_contacts": own_contacts(m), "link_contacts": link_contacts(m)}),
+        **({"activations": activations(m)} if m.na else {}),
         **({"tendons": [tendon(m, i) for i in range(m.ntendon)]} if m.ntendon else {}),
         **({"hulls": convex} if convex else {}),
         "sizes": {name: getattr(m, name) for name in SIZES.split()},

@@ -66,6 +66,18 @@ def read(path):
     return m, notes
 
 
+def controls(m, random, times):
+    """Smooth controls: a sine per actuator in its range."""
+    low, high = np.where(m.actuator_ctrllimited[:, None], m.actuator_ctrlrange, [[-1, 1]]).T
+    phase, speed = random.uniform(0, 2 * np.pi, m.nu), random.uniform(2, 12, m.nu)
+    return (low + high) / 2 + (high - low) / 2 * np.sin(speed * times[:, None] + phase)
+
+
+def between_links(m, d):
+    """The pairs of geoms of the contacts between bodies that can move."""
+    return d.contact.geom[(m.body_weldid[m.geom_bodyid[d.contact.geom]] > 0).all(axis=1)]
+
+
 def only(m, pairs):
     """Lets only these pairs of geoms touch."""
     allowed = {tuple(sorted(pair)) for pair in pairs}

@@ -19,7 +19,8 @@ var referenceScript string
 // in the golden files of package mujoco: free_* for at most 50 states without contacts, touch_* for
 // at most 50 on the way of rollouts, traj0_* to traj9_* for the rollouts. Constraints are solved to
 // convergence, and states are exact float32 numbers. The number speed is that of control steps per second of
-// random gaits on all cores, of the file as it is. It takes seconds. Errors are those of [Compile].
+// random gaits on all cores, of the file as it is; link_contacts are the numbers of contacts between links after each
+// control step of the rollouts. It takes seconds. Errors are those of [Compile].
 func Reference(ctx context.Context, path string, pairs []mujoco.Pair) (map[string]npz.Array, error) {
 	dir, err := os.MkdirTemp("", "qdnb-mujoco-")
 	if err != nil {

@@ -20,7 +20,7 @@ def single(x):
 
 def start(m, d, state):
     mujoco.mj_resetData(m, d)
-    d.qpos[:], d.qvel[:], d.ctrl[:] = state
+    d.qpos[:], d.qvel[:], d.ctrl[:], d.act[:] = state
     mujoco.mj_forward(m, d)
 
 
@@ -29,7 +29,7 @@ def results(m, d, state, vector, held):
     start(m, d, state)
     out = {k: np.array(getattr(d, k)) for k in ("qacc", "qacc_smooth", "qfrc_bias", "qfrc_passive",
                                                   "qfrc_actuator", "qfrc_constraint", "xpos", "xquat", "subtree_com")}
-    out |= dict(zip(("qpos", "qvel", "ctrl"), state), vector=vector, M_vector=np.zeros(m.nv),
+    out |= dict(zip(("qpos", "qvel", "ctrl", "act"), state), vector=vector, M_vector=np.zeros(m.nv),
                 counts=np.array([d.ncon, d.ne, d.nf, d.nl, d.nefc]))
     mujoco.mj_mulM(m, d, out["M_vector"], vector)
     out["contact"] = [c for c in map(lambda i: contact(m, d, i), range(d.ncon)) if c["dim"][0]]
@@ -75,26 +75,21 @@ def stacked(m, prefix, rows):
     return out
 
 
-def controls(m, random, times):
-    """Smooth controls: a sine per actuator in its range."""
-    low, high = np.where(m.actuator_ctrllimited[:, None], m.actuator_ctrlrange, [[-1, 1]]).T
-    phase, speed = random.uniform(0, 2 * np.pi, m.nu), random.uniform(2, 12, m.nu)
-    return single((low + high) / 2 + (high - low) / 2 * np.sin(speed * times[:, None] + phase))
-
-
 def rollout(m, d, first, ctrl, held, rounded=False):
-    """Positions, velocities and numbers of contacts of a rollout, and how many control steps are stable."""
-    start(m, d, [*first, ctrl[0]])
-    rows = [(d.qpos.copy(), d.qvel.copy(), d.ncon)]
+    """Positions, velocities, activations, numbers of contacts, and of those between links, and how many control steps
+    are stable."""
+    now = lambda: (d.qpos.copy(), d.qvel.copy(), d.act.copy(), d.ncon, len(between_links(m, d)))
+    start(m, d, [*first[:2], ctrl[0], first[2]])
+    rows = [now()]
     for u in ctrl:
         d.ctrl[:] = u
         for _ in range(held):
             mujoco.mj_step(m, d)
             if rounded:
-                d.qpos[:], d.qvel[:] = single(d.qpos), single(d.qvel)
+                d.qpos[:], d.qvel[:], d.act[:] = single(d.qpos), single(d.qvel), single(d.act)
         if not np.all(np.abs(d.qvel) * m.opt.timestep < FASTEST):
             break
-        rows.append((d.qpos.copy(), d.qvel.copy(), d.ncon))
+        rows.append(now())
     stable = len(rows) - 1
     rows += rows[-1:] * (len(ctrl) - stable)
     return *map(np.array, zip(*rows)), stable
@@ -127,7 +122,7 @@ def speed(m, random, held):
     first = np.zeros(mujoco.mj_stateSize(m, mujoco.mjtState.mjSTATE_FULLPHYSICS))
     mujoco.mj_getState(m, d, first, mujoco.mjtState.mjSTATE_FULLPHYSICS)
     times = held * m.opt.timestep * np.arange(T)
-    ctrl = np.array([np.repeat(controls(m, random, times), held, axis=0) for _ in range(runs)])
+    ctrl = np.array([np.repeat(single(controls(m, random, times)), held, axis=0) for _ in range(runs)])
     best = np.inf
     with rollout_module.Rollout(nthread=threads) as pool:
         for _ in range(2):
@@ -147,24 +142,26 @@ def reference(path, pairs, out):
     m.opt.ls_iterations = 50
     m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
     T = round(1 / (held * m.opt.timestep))
-    arrays, states = {"frame_skip": np.array(held)}, {"free": [], "touch": []}
+    arrays, states, between = {"frame_skip": np.array(held)}, {"free": [], "touch": []}, []
     for _ in range(20 * STATES):
         if len(states["free"]) < STATES:
-            state = [pose(m, random), single(random.normal(size=m.nv)), controls(m, random, np.zeros(1))[0]]
+            state = [pose(m, random), single(random.normal(size=m.nv)), single(controls(m, random, np.zeros(1))[0]),
+                     single(random.normal(size=m.na))]
             start(m, d, state)
             if d.ncon == 0:
                 states["free"].append(state)
     for k in range(ROLLOUTS):
-        ctrl = controls(m, random, held * m.opt.timestep * np.arange(T))
+        ctrl = single(controls(m, random, held * m.opt.timestep * np.arange(T)))
         mujoco.mj_resetDataKeyframe(m, d, 0) if m.nkey else mujoco.mj_resetData(m, d)
-        first = [single(d.qpos), single(0.1 * random.normal(size=m.nv))]
-        qpos, qvel, ncon, stable = rollout(m, d, first, ctrl, held)
+        first = [single(d.qpos), single(0.1 * random.normal(size=m.nv)), single(d.act)]
+        qpos, qvel, act, ncon, linked, stable = rollout(m, d, first, ctrl, held)
+        between += list(linked[:stable + 1])
         order = random.permutation(stable)
         for t in sorted(order, key=lambda t: ncon[t] == 0)[:STATES // ROLLOUTS]:  # those with contacts first
-            states["touch"].append([single(qpos[t]), single(qvel[t]), ctrl[t]])
+            states["touch"].append([single(qpos[t]), single(qvel[t]), ctrl[t], single(act[t])])
         twins = np.array([rollout(m, d, near(first, random), ctrl, held, True)[0] for _ in range(TWINS)])
         farthest = np.argmax(np.linalg.norm(twins - qpos, axis=2), axis=0)
-        arrays |= {f"traj{k}_ctrl": ctrl, f"traj{k}_qpos": qpos, f"traj{k}_qvel": qvel,
+        arrays |= {f"traj{k}_ctrl": ctrl, f"traj{k}_qpos": qpos, f"traj{k}_qvel": qvel, f"traj{k}_act": act,
                    f"traj{k}_qpos_twin": twins[farthest, np.arange(len(qpos))],
                    f"traj{k}_supported_steps": np.array(stable)}
     for prefix, chosen in states.items():
@@ -174,6 +171,7 @@ def reference(path, pairs, out):
             row = results(m, d, state, vector, held)
             rows.append(row | {"noise": noise(m, d, state, row, vector, held, random)})
         arrays |= stacked(m, prefix, rows)
+    arrays["link_contacts"] = np.array(between)
     arrays["speed"] = np.array(speed(read(path)[0], random, held))
     np.savez(out, **arrays)
 
