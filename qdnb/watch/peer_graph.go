@@ -115,7 +115,7 @@ func (s PeerSpec) play(ctx context.Context, run *runs.Run) (c Compared, err erro
 		}
 		defer peer.Close()
 		return loop.run(ctx, func(qpos, qvel []float32) error {
-			err := peer.Begin(qpos, qvel)
+			err := peer.Begin(qpos, qvel, system.StartActivations(s.Episodes))
 			if err == nil && begun != nil {
 				err = begun(peer)
 			}
@@ -153,6 +153,7 @@ type loop struct {
 	seed    xla.Array
 	row     xla.Array // of the policy
 	parts   xla.State[algebra.State]
+	act     []float32 // with which episodes start
 }
 
 // moment is what is known before a step, and of the one that led there.
@@ -238,9 +239,12 @@ func newLoop(p *xla.Platform, set *policies.Set, env *envs.Rigid, robot envs.Sto
 		return nil, err
 	}
 	system := env.System.(*mujoco.System)
-	l.parts = xla.Pack(func(nodes []*Node) algebra.State { return algebra.State{Parts: nodes} },
-		xla.Declare(dtypes.Float32, m.Sizes.NQ, copies), xla.Declare(dtypes.Float32, m.Sizes.NV, copies),
-		xla.Declare(dtypes.Float32, m.Sizes.NV, copies))
+	parts := []xla.Array{xla.Declare(dtypes.Float32, m.Sizes.NQ, copies), xla.Declare(dtypes.Float32, m.Sizes.NV, copies),
+		xla.Declare(dtypes.Float32, m.Sizes.NV, copies)}
+	if l.act = system.StartActivations(copies); len(l.act) > 0 {
+		parts = append(parts, xla.Declare(dtypes.Float32, m.Sizes.NA, copies))
+	}
+	l.parts = xla.Pack(physicsState, parts...)
 	l.physics, err = xla.Compile(l.scope, "a control step", physicsIn{l.parts, now.Control}, func(in physicsIn) physicsOut {
 		next, _ := system.StepUnder(in.Parts.Tree, in.Control.Tree)
 		return physicsOut{xla.Out(next), xla.Out(next.Parts[0]), xla.Out(next.Parts[1])}
@@ -248,12 +252,17 @@ func newLoop(p *xla.Platform, set *policies.Set, env *envs.Rigid, robot envs.Sto
 	return l, err
 }
 
+func physicsState(nodes []*Node) algebra.State { return algebra.State{Parts: nodes} }
+
 // place starts this engine's robots.
 func (l *loop) place(qpos, qvel []float32) error {
-	nq, nv := len(qpos)/l.copies, len(qvel)/l.copies
-	l.parts = xla.Pack(func(nodes []*Node) algebra.State { return algebra.State{Parts: nodes} },
-		xla.FromFloats(qpos, nq, l.copies), xla.FromFloats(qvel, nv, l.copies),
-		xla.FromFloats(make([]float32, len(qvel)), nv, l.copies))
+	var parts []xla.Array
+	for _, rows := range [][]float32{qpos, qvel, make([]float32, len(qvel)), l.act} {
+		if n := len(rows) / l.copies; n > 0 {
+			parts = append(parts, xla.FromFloats(rows, n, l.copies))
+		}
+	}
+	l.parts = xla.Pack(physicsState, parts...)
 	return nil
 }
 

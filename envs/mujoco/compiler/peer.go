@@ -140,9 +140,9 @@ func (p *Peer) ask(request map[string]any) (a peerAnswer, err error) {
 	return p.answer()
 }
 
-// Begin places all copies, qpos [nq * copies] and qvel [nv * copies].
-func (p *Peer) Begin(qpos, qvel []float32) error {
-	_, err := p.ask(map[string]any{"start": []string{encoded(qpos), encoded(qvel)}})
+// Begin places all copies, qpos [nq * copies], qvel [nv * copies] and activations [na * copies].
+func (p *Peer) Begin(qpos, qvel, act []float32) error {
+	_, err := p.ask(map[string]any{"start": []string{encoded(qpos), encoded(qvel), encoded(act)}})
 	return err
 }
 

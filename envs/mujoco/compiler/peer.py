@@ -4,7 +4,7 @@
 # arguments: MODEL, the JSON; COPIES; HELD, physics steps of a control step; PAIRS, as JSON, of geoms that alone may touch, or
 # null. Requests and answers are lines:
 #
-#   {"start": [qpos, qvel]}   all copies start there
+#   {"start": [qpos, qvel, act]}  all copies start there
 #   {"control": ctrl}         a control step; the answer is {"qpos": qpos, "qvel": qvel}
 #   {"show": true}            a window shows the first copy from now on, in real time
 #   {"render": [WIDTH, HEIGHT]}  the answer is {"frame": RGB} of the first copy
@@ -71,8 +71,9 @@ def made_of(data):
         spec.add_equality(type=mujoco.mjtEq(a["eq_type"][i]), name1=of(a["eq_obj1id"][i]), name2=of(a["eq_obj2id"][i]))
     for i in range(sizes["nu"]):
         target, over = a["actuator_trnid"][i][0], a["actuator_trntype"][i]
-        spec.add_actuator(name=name("actuator", i), trntype=mujoco.mjtTrn(over),
-                          target=name("joint", target) if over == 0 else f"tendon {target}")
+        kind = {0: "joint", 4: "site"}.get(over)
+        spec.add_actuator(name=name("actuator", i), trntype=mujoco.mjtTrn(over), dyntype=mujoco.mjtDyn(a["actuator_dyntype"][i]),
+                          target=name(kind, target) if kind else f"tendon {target}")
     for i in range(sizes["nkey"]):
         spec.add_key(name=name("key", i), qpos=a["key_qpos"][i], qvel=a["key_qvel"][i], ctrl=a["key_ctrl"][i])
     m = spec.compile()
@@ -88,9 +89,14 @@ def made_of(data):
     for i in drawn:
         m.geom_type[i], m.geom_size[i], m.geom_dataid[i] = mujoco.mjtGeom.mjGEOM_SPHERE, 1e-6, -1
         m.geom_contype[i] = m.geom_conaffinity[i] = 0
+    for state in data.get("activations", []):
+        i = state["actuator"]
+        m.actuator_actlimited[i], m.actuator_actrange[i], m.actuator_actearly[i] = state["limited"], state["range"], state["early"]
     for i, t in enumerate(data.get("tendons", [])):
         m.tendon_length0[i], m.tendon_invweight0[i] = t["length0"], t["invweight0"]
-        m.tendon_lengthspring[i] = t["lengthspring"]
+        m.tendon_lengthspring[i], m.tendon_range[i], m.tendon_margin[i] = t["lengthspring"], t["range"], t["margin"]
+        m.tendon_solref_lim[i], m.tendon_solref_fri[i] = t["solref"]
+        m.tendon_solimp_lim[i], m.tendon_solimp_fri[i] = t["solimp"]
     return m
 
 
@@ -146,9 +152,10 @@ def serve(path, copies, held, pairs):
 
     def ask(request):
         if "start" in request:
-            for d, qpos, qvel in zip(data, numbers(request["start"][0], m.nq, copies), numbers(request["start"][1], m.nv, copies)):
+            rows = [numbers(part, n, copies) for part, n in zip(request["start"], (m.nq, m.nv, m.na))]
+            for d, qpos, qvel, act in zip(data, *rows):
                 mujoco.mj_resetData(m, d)
-                d.qpos[:], d.qvel[:] = qpos, qvel
+                d.qpos[:], d.qvel[:], d.act[:] = qpos, qvel, act
                 mujoco.mj_forward(m, d)
             return {}
         if "show" in request:

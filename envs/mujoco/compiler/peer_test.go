@@ -18,7 +18,8 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 	needsMuJoCo(t)
 	for _, name := range []string{"../../robots/go1.json", "../../robots/a1.json", "../../robots/gymnasium/humanoid.json",
 		"accepted/own_ball_model.json", "accepted/own_servo_model.json", "accepted/own_spheres_model.json",
-		"accepted/own_equalities_model.json"} {
+		"accepted/own_equalities_model.json", "accepted/own_tendons_model.json", "accepted/own_activations_model.json",
+		"accepted/own_thrusters_model.json"} {
 		m := must.Get(ReadFile(t.Context(), filepath.Join(testdata, name)))
 		system := must.Get(mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true}))
 		const copies = 2
@@ -38,7 +39,8 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 		qvel, control := rows(m.Sizes.NV, func(i int) float64 { return 0.1 * math.Sin(float64(i)) }),
 			rows(m.Sizes.NU, func(i int) float64 { return 0.3 * math.Cos(float64(i)) })
 		peer := must.Get(Start(t.Context(), m, copies, 3, nil))
-		must.Do(peer.Begin(qpos, qvel))
+		act := system.StartActivations(copies)
+		must.Do(peer.Begin(qpos, qvel, act))
 		got, speed, err := peer.Step(control)
 		must.Do(err)
 		peer.Close()
@@ -47,7 +49,8 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 			if m.Sizes.NU > 0 {
 				u = graph.Slice(in[2], graph.AxisRange(0, m.Sizes.NU))
 			}
-			next := system.Step(mujoco.State{QPos: in[0], QVel: in[1], QAcc: graph.ZerosLike(in[1])}, u, 3)
+			start := mujoco.State{QPos: in[0], QVel: in[1], QAcc: graph.ZerosLike(in[1])}
+			next := system.Step(system.State(system.Of(start)), u, 3) // with activations
 			return []*graph.Node{next.QPos, next.QVel}
 		}, xlatest.Tensor(qpos, m.Sizes.NQ, copies), xlatest.Tensor(qvel, m.Sizes.NV, copies),
 			xlatest.Tensor(append(control, make([]float32, copies)...), m.Sizes.NU+1, copies))
