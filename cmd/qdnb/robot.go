@@ -180,6 +180,13 @@ func (c *robotCmd) compare(ctx context.Context, v *verification) error {
 			return err
 		}
 		v.MuJoCoStepsPerSecond = speed[0]
+		between, err := npz.Values[int](reference["link_contacts"])
+		if err != nil {
+			return err
+		}
+		if note := crowded(between, system.LinkContacts()); note != "" {
+			v.Notes = append(v.Notes, note)
+		}
 		if found, err = system.Agree(ctx, p, reference, begin); err != nil {
 			return err
 		}
@@ -202,6 +209,16 @@ func (c *robotCmd) compare(ctx context.Context, v *verification) error {
 			a.OK(), a.Chaotic, a.Share})
 	}
 	return nil
+}
+
+// crowded says how often more contacts between links touched in MuJoCo than act at a time; "" means never.
+func crowded(between []int, limit int) string {
+	above := slices.DeleteFunc(slices.Clone(between), func(n int) bool { return n <= limit })
+	if len(above) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("after %d of %d control steps of the rollouts MuJoCo has more than %d contacts between links, of "+
+		"which the deepest act here: add --link-contacts %d", len(above), len(between), limit, slices.Max(above))
 }
 
 // phase is a part of a verification.
@@ -293,7 +310,7 @@ func printMuJoCo(system *mujoco.System) {
 			next++
 		}
 	}
-	fmt.Fprintln(table, "\nactuator\tjoint\tcontrol range")
+	fmt.Fprintln(table, "\nactuator\tdrives\tcontrol range")
 	for i, joint := range system.Actuated() {
 		limits := "none"
 		if m.ActuatorCtrlLimited[i] {

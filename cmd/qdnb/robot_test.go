@@ -74,6 +74,13 @@ func TestTrainRobot(t *testing.T) {
 	}...)
 }
 
+// A comparison says how often more contacts between links touched than act at a time, and which flag helps.
+func TestCrowdedContacts(t *testing.T) {
+	errtest.Equal(t, "never", crowded([]int{0, 12, 3}, 12), "")
+	errtest.Contains(t, crowded([]int{0, 16, 12, 14}, 12), "after 2 of 4 control steps", "more than 12 contacts",
+		"add --link-contacts 16")
+}
+
 // An interrupted comparison does not wait for XLA.
 func TestUntilInterrupted(t *testing.T) {
 	failure := errors.New("a failure")
