@@ -128,7 +128,8 @@ func TestGoldenModelsAreCompiled(t *testing.T) {
 			file := must.Get(os.Open(compiled))
 			want := must.Get(mujoco.ReadModel(file))
 			must.Do(file.Close())
-			if got.Notes, want.Notes, got.OwnContacts, got.LinkContacts = nil, nil, nil, 0; !reflect.DeepEqual(got, want) {
+			got.Notes, got.OwnContacts, got.LinkContacts = nil, nil, 0
+			if want.Notes, want.OwnContacts = nil, nil; !reflect.DeepEqual(got, want) {
 				t.Errorf("%s is compiled otherwise", name)
 			}
 		}
