@@ -113,7 +113,9 @@ func (s *System) activated() (ids []int) {
 
 // activationRates returns the rates of change of the activations (MuJoCo's act_dot).
 func (s *System) activationRates(in inputs) algebra.Num {
-	filters := s.ofActivations(func(a Activation) float64 { return number(s.model.ActuatorDynType[a.Actuator] > DynIntegrator) })
+	filters := s.ofActivations(func(a Activation) float64 {
+		return number(s.model.ActuatorDynType[a.Actuator] > DynIntegrator)
+	})
 	// An integrator adds what it is told, a filter follows it.
 	return in.Command.Minus(in.Act.Times(filters)).Over(s.ofActivations(s.model.timeConstant)).Materialize()
 }

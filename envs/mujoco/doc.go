@@ -46,6 +46,6 @@
 // Capsules that are exactly parallel have one contact here, and up to two in MuJoCo. Where the side of a capsule that is
 // nearly parallel to the end of a cylinder touches its rim, MuJoCo has two contacts along a line that is not known: the
 // Go1 with all contacts is off by 2.5e-2 in such a state. A free body alone under implicitfast lacks the derivative of
-// its gyroscopic forces, which a note says. For boxes that are aligned to within rounding of float32, and capsules that are parallel to an edge of a box, the number of contacts can differ from MuJoCo's,
-// where rounding of float64 decides it.
+// its gyroscopic forces, which a note says. For boxes that are aligned to within rounding of float32, and capsules that
+// are parallel to an edge of a box, the number of contacts can differ from MuJoCo's, where rounding of float64 decides it.
 package mujoco
