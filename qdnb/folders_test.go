@@ -73,7 +73,7 @@ func TestNoOtherWayOut(t *testing.T) {
 		// itself; qdnb for figures of the documents; the user's own simulator; git, for the commit
 		"os/exec": {"internal/wheel/wheel.go", "xla/backend/plugin.go", "envs/mujoco/compiler/compiler.go",
 			"envs/mujoco/compiler/python.go", "envs/mujoco/compiler/peer.go", "cmd/qdnb/play.go",
-			"cmd/qdnb/sweep.go", "internal/docfigures/runs.go", "envs/process.go",
+			"cmd/qdnb/sweep.go", "internal/docfigures/algorithms.go", "internal/docfigures/runs.go", "envs/process.go",
 			"qdnb/session/machine.go"},
 		"github.com/gomlx/go-xla/installer": {"xla/backend/plugin.go"},
 	}
