@@ -286,7 +286,7 @@ reproduction: check compile ## write docs/reproduction.md (REPRODUCTION=... for 
 	@go run ./cmd/qdnb reproduction $(REPRODUCTION:%=--in %) --out docs
 
 .PHONY: docs-figures
-docs-figures: check compile plugin ## draw the figures of the pages in docs, by the commands on these pages, and docs/own_robot.gif (an hour)
+docs-figures: check compile plugin ## draw the figures of the pages in docs, and docs/own_robot.gif (long: it trains)
 	@mkdir -p build
 	@go build -o build/qdnb ./cmd/qdnb
 	@go run ./internal/docfigures

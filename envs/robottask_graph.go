@@ -447,7 +447,8 @@ func (t RobotTask) servos(system *mujoco.System) (servo []bool, home []float32) 
 	servo, home = make([]bool, m.Sizes.NU), make([]float32, m.Sizes.NU)
 	for i, joint := range system.Actuated() {
 		// The control of an integrator is a velocity.
-		position := m.ActuatorBiasType[i] != 0 && m.ActuatorBiasPrm[i][1] != 0 && m.ActuatorDynType[i] != mujoco.DynIntegrator
+		position := m.ActuatorBiasType[i] != 0 && m.ActuatorBiasPrm[i][1] != 0 &&
+			m.ActuatorDynType[i] != mujoco.DynIntegrator
 		if at := slices.Index(axes, joint); at >= 0 && position {
 			servo[i], home[i] = true, float32(rest[at])
 		}

@@ -100,8 +100,8 @@ func (c *checker) actuators() {
 		most  int
 		names []string
 	}{
-		{"actuator_dyntype", c.ActuatorDynType, DynFilterExact, []string{"none", "integrator", "filter", "filterexact", "muscle",
-			"dcmotor", "pid", "user"}},
+		{"actuator_dyntype", c.ActuatorDynType, DynFilterExact, []string{"none", "integrator", "filter", "filterexact",
+			"muscle", "dcmotor", "pid", "user"}},
 		{"actuator_gaintype", c.ActuatorGainType, 1, []string{"fixed", "affine", "muscle", "dcmotor", "so3", "pid",
 			"user"}},
 		{"actuator_biastype", c.ActuatorBiasType, 1, []string{"none", "affine", "muscle", "dcmotor", "so3", "user"}},
@@ -166,7 +166,8 @@ func (c *checker) tendons() {
 			}
 		}
 		if c.TendonDamping[i] != 0 && c.fixed(i) && c.Opt.Integrator == ImplicitFast && !c.ofSiblings(i) {
-			c.refuse("opt.integrator", "integrator implicitfast with %s, which is damped along a chain of joints", c.tendon(i))
+			c.refuse("opt.integrator", "integrator implicitfast with %s, which is damped along a chain of joints",
+				c.tendon(i))
 		}
 	}
 	refuseNonzero(c, "tendon_stiffnesspoly", c.TendonStiffnessPoly, c.tendon)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -88,9 +89,7 @@ func commandOf(algorithm string) (args []string, err error) {
 
 // trained trains an algorithm by the command of a page, and draws a figure of the run.
 func trained(ctx context.Context, folder, name, like string, settings []string, figure string) (saver, error) {
-	if like == "" {
-		like = name
-	}
+	like = cmp.Or(like, name)
 	args, err := commandOf(like)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,10 +15,7 @@ func TestPicturesOfAlgorithms(t *testing.T) {
 	t.Chdir("../..")
 	drawn := []string{"ppo"} // of the paper's figure
 	for _, a := range algorithms {
-		if a.like == "" {
-			a.like = a.name
-		}
-		if _, err := commandOf(a.like); err != nil {
+		if _, err := commandOf(cmp.Or(a.like, a.name)); err != nil {
 			t.Error(err)
 		}
 		drawn = append(drawn, a.name)

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/plot/figures"
 )
 
@@ -23,11 +24,11 @@ type page struct {
 var pages = append(algorithmPages(), []page{
 	{"performance.png", grid(performance)},
 	{"performance-history.png", grid(history)},
-	{"adaptation.png", grid(adaptation)},
+	{"adaptation.png", shipped(paper.Adaptation)},
 	{"determinism.png", grid(determinism)},
 	{"faults.png", grid(faults)},
 	{"parity.png", grid(parity)},
-	{"algorithms/ppo.png", grid(hurdles)},
+	{"algorithms/ppo.png", shipped(paper.Hurdles)},
 	{"environments.png", grid(environments)},
 	{"own_robot.gif", ownRobot},
 }...)

@@ -145,22 +145,15 @@ func trainKilled(ctx context.Context, folder string, took time.Duration,
 	}
 }
 
-// adaptation draws figure 4 of the paper from the shipped runs.
-func adaptation(context.Context, string) (figures.Grid, error) {
-	data, err := paper.Open("notebooks/results")
-	if err != nil {
-		return figures.Grid{}, err
+// shipped draws a figure of the paper from the shipped runs.
+func shipped(draw func(*paper.Data) (figures.Grid, error)) func(context.Context, string) (saver, error) {
+	return func(context.Context, string) (saver, error) {
+		data, err := paper.Open("notebooks/results")
+		if err != nil {
+			return nil, err
+		}
+		return draw(data)
 	}
-	return paper.Adaptation(data)
-}
-
-// hurdles draws the paper's figure of hierarchical control from the shipped runs.
-func hurdles(context.Context, string) (figures.Grid, error) {
-	data, err := paper.Open("notebooks/results")
-	if err != nil {
-		return figures.Grid{}, err
-	}
-	return paper.Hurdles(data)
 }
 
 // environments draws the tasks, and what adaptation changes.

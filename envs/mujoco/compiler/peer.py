@@ -72,7 +72,8 @@ def made_of(data):
     for i in range(sizes["nu"]):
         target, over = a["actuator_trnid"][i][0], a["actuator_trntype"][i]
         kind = {0: "joint", 4: "site"}.get(over)
-        spec.add_actuator(name=name("actuator", i), trntype=mujoco.mjtTrn(over), dyntype=mujoco.mjtDyn(a["actuator_dyntype"][i]),
+        spec.add_actuator(name=name("actuator", i), trntype=mujoco.mjtTrn(over),
+                          dyntype=mujoco.mjtDyn(a["actuator_dyntype"][i]),
                           target=name(kind, target) if kind else f"tendon {target}")
     for i in range(sizes["nkey"]):
         spec.add_key(name=name("key", i), qpos=a["key_qpos"][i], qvel=a["key_qvel"][i], ctrl=a["key_ctrl"][i])
@@ -91,7 +92,8 @@ def made_of(data):
         m.geom_contype[i] = m.geom_conaffinity[i] = 0
     for state in data.get("activations", []):
         i = state["actuator"]
-        m.actuator_actlimited[i], m.actuator_actrange[i], m.actuator_actearly[i] = state["limited"], state["range"], state["early"]
+        m.actuator_actlimited[i], m.actuator_actrange[i] = state["limited"], state["range"]
+        m.actuator_actearly[i] = state["early"]
     for i, t in enumerate(data.get("tendons", [])):
         m.tendon_length0[i], m.tendon_invweight0[i] = t["length0"], t["invweight0"]
         m.tendon_lengthspring[i], m.tendon_range[i], m.tendon_margin[i] = t["lengthspring"], t["range"], t["margin"]
