@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
@@ -110,10 +112,25 @@ func (t *Training) identify() error {
 	return err
 }
 
+// digests are those of the trainings of this process without code of the user, by algorithm, environment and
+// settings: seeds of a sweep, and sessions of a run, have the same programs.
+var digests sync.Map
+
 // Digest identifies the programs of the training, whatever its seed and budget, and whatever
 // machine and backend compute it: a hash of their names and texts. It takes a fraction of a second.
 func (t *Training) Digest() (string, error) {
+	if len(t.Config.Parts) > 0 || t.Skills != nil {
+		err := t.identify()
+		return t.digest, err
+	}
+	key := fmt.Sprint(cmp.Or(t.Base, t.Config.Algorithm), " ", t.Config.Env, " ", string(t.Config.Hyperparameters))
+	if known, ok := digests.Load(key); ok {
+		return known.(string), nil
+	}
 	err := t.identify()
+	if err == nil {
+		digests.Store(key, t.digest)
+	}
 	return t.digest, err
 }
 
