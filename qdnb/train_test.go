@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
-	"example.com/qdnb/internal/wheel"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/nb"
@@ -30,7 +28,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(backend.BackendEnv) == "" {
 		os.Setenv(backend.BackendEnv, string(backend.Go)) // XLA takes seconds for each program: see device
 	}
-	os.Exit(withOwnCache(m.Run))
+	m.Run()
 }
 
 // A budget of processor time ends a run. The time adds up over sessions.
@@ -61,30 +59,6 @@ func TestCheckpointPauseIsADuration(t *testing.T) {
 			t.Errorf("%q leaves %v", text, left)
 		}
 	}
-}
-
-// withOwnCache gives the tests a separate cache with the XLA plugin of the user's cache.
-func withOwnCache(run func() int) int {
-	user, err := wheel.CacheDir()
-	if err != nil {
-		return run() // there is no cache to keep clean
-	}
-	cache, err := os.MkdirTemp("", "qdnb-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(cache)
-	plugins := filepath.Join(user, "plugins")
-	os.Setenv("XDG_CACHE_HOME", cache)
-	if own, err := wheel.CacheDir(); err == nil && os.MkdirAll(plugins, 0o777) == nil && os.MkdirAll(own,
-		0o777) == nil {
-		if err := os.Symlink(plugins, filepath.Join(own, "plugins")); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-	}
-	return run()
 }
 
 // device returns the backend of tests of what XLA might compute otherwise, and of those that compute much: XLA on the
