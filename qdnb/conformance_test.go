@@ -1,6 +1,9 @@
 package qdnb
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -8,6 +11,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/evolution"
@@ -16,6 +20,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla/random"
 )
 
@@ -200,5 +205,212 @@ func TestEmbeddedPartsKeepTheirMethods(t *testing.T) {
 		spec.Name, spec.Budget, spec.Tune = "own", Generations(5), spec.Tune.And(c.own)
 		errtest.Want(t, errtest.Of(Train(background, spec)), "it returns "+c.replacement+", not "+c.part,
 			"write a method "+c.method+" of "+c.part+" that returns "+c.part)
+	}
+}
+
+// smallDiscovery returns the spec of a run of a reinforcement-learning algorithm that takes
+// seconds.
+func smallDiscovery(algorithm, folder string, iterations int) Spec {
+	spec := small(folder, iterations)
+	spec.Algorithm = algorithm
+	spec.Tune = runs.Assign("env_batch_size=6", "grad_updates_per_step=0.5", "batch_size=16",
+		"replay_buffer_size=180", "hidden=[8,8]", "learning_rate=0.01",
+		"cells=32", "cvt_samples=500", "episode_length=20", "evaluation_states=2",
+		"evaluation_interval=30", "early_interval=12", "warmup_steps=0")
+	if algorithm == "sac" {
+		return spec
+	}
+	spec.Tune = more(spec.Tune, "num_skills=3", "diversity_hidden=[8]")
+	if strings.Contains(algorithm, "smerl") {
+		spec.Tune = more(spec.Tune, "smerl_target=-20", "smerl_margin=2")
+	}
+	return spec
+}
+
+// Skills are evaluated when they should be, and leave the expected files.
+func TestSkillsAreMeasured(t *testing.T) {
+	for algorithm, count := range map[string]int{"diayn": 3, "sac": 0} {
+		run, episodes := train(t, smallDiscovery(algorithm, t.TempDir(), 11)), 2*max(1, count)
+		table := must.Get(run.Metrics())
+		// Measured at the start, every 12 steps before step 30, and then every 30 steps, in
+		// iterations of 6 steps. The end is measured, too, which counts as no evaluation, but in its steps.
+		var got, want [][3]float64
+		for _, row := range table.Rows {
+			got = append(got, [3]float64(row[:3]))
+		}
+		for i, generation := range []float64{0, 2, 4, 5, 10} {
+			want = append(want, [3]float64{generation, float64((i + 1) * episodes), 6 * generation})
+		}
+		want = append(want, [3]float64{11, float64(5 * episodes), 66})
+		errtest.Equal(t, "generations, evaluations and steps", got, want)
+		for i, row := range table.Rows {
+			if steps := row[len(row)-2]; steps != 20*(row[1]+row[len(row)-1]*float64(episodes)) {
+				t.Errorf("%s: %g steps of %g evaluations in row %d", algorithm, steps, row[1], i)
+			}
+			for k, x := range row[8 : len(row)-2] {
+				if math.IsNaN(x) != (i == 0) {
+					t.Errorf("%s: %s is %g in row %d", algorithm, table.Columns[8+k], x, i)
+				}
+			}
+		}
+		left := must.Get(run.Skills())
+		if left.Count != count || len(left.Fitnesses) != episodes || len(left.Descriptors) != 2*episodes ||
+			len(left.Trajectories) != 2*20*episodes || (len(left.Extra) == 0) != (algorithm == "sac") {
+			t.Errorf("%s leaves %d skills of %d episodes, %d descriptors, %d positions and %d other arrays", algorithm,
+				left.Count, len(left.Fitnesses), len(left.Descriptors), len(left.Trajectories), len(left.Extra))
+		}
+		for i, which := range left.Which {
+			errtest.Equal(t, "skill of an episode", which, i%max(1, count))
+		}
+		errtest.Equal(t, "parameters", must.Get(run.Repertoire()).Params, left.Params())
+	}
+}
+
+// Replacing one part turns an algorithm into another, to the byte, although the part is one of the user then: the
+// diversity reward of DIAYN on pointmaze, where DADS clips no position, an objective, and an archive.
+func TestPartsMakeAlgorithms(t *testing.T) {
+	aurora := must.Get(must.Get(registry.Find("aurora")).Tuned(envs.Pointmaze{}.Spec(), smallOf("aurora", "", 8).Tune))
+	plain := map[string]*runs.Run{}
+	for _, c := range []struct {
+		algorithm string
+		part      Tuning
+		want      string
+		same      bool
+	}{
+		{"diayn-reward", nil, "diayn-reward", true},
+		{"dads-reward", skilled(skills.Parts{Diversity: skills.DIAYN{LearningRate: 0.01, Hidden: []int{8}}}), "diayn-reward",
+			true},
+		{"diayn", skilled(skills.Parts{Objective: skills.PlusReward{Scale: 2}}), "diayn-reward", true}, // as published
+		{"diayn", nil, "diayn-reward", false}, // else the test proves nothing
+		{"aurora", nil, "aurora", true},
+		{"map-elites", archiving(aurora.(*evolution.MapElites).Archive), "aurora", true},
+	} {
+		spec := smallRun(c.algorithm, t.TempDir(), 8)
+		if c.part != nil {
+			spec.Name, spec.Tune = "mine", spec.Tune.And(c.part)
+		}
+		run := train(t, spec)
+		if plain[c.want] == nil {
+			plain[c.want] = run
+		}
+		if bytes.Equal(finished(t, run), finished(t, plain[c.want])) != c.same {
+			t.Errorf("%s is %s: %v, want %v", run.Name(), c.want, !c.same, c.same)
+		}
+		if c.part != nil && (run.Config.Algorithm != "mine" || !strings.HasPrefix(run.Name(), "mine-pointmaze-1-")) {
+			t.Errorf("it is called %s", run.Name())
+		}
+	}
+}
+
+// METRA and CSF have their authors' skills for each robot, 50 updates for eight episodes of 200 steps, and
+// none before there are 10 000 transitions.
+func TestPublishedSettingsOfLaterSkills(t *testing.T) {
+	type settings struct {
+		Skills     int     `json:"num_skills"`
+		Components int     `json:"continuous_skills"`
+		Updates    float64 `json:"grad_updates_per_step"`
+		Warmup     int     `json:"warmup_steps"`
+		Rate       float64 `json:"learning_rate"`
+	}
+	for env, components := range map[string]int{"ant-uni": 2, "ant-omni": 2, "humanoid-omni": 2, "halfcheetah-uni": 0} {
+		for algorithm, components := range map[string]int{"metra": components, "csf": 2} {
+			config := must.Get(Spec{Algorithm: algorithm, Env: env}.Config())
+			var got settings
+			must.Do(json.Unmarshal(config.Hyperparameters, &got))
+			if math.Abs(got.Updates/(50./1600)-1) > 0.05 {
+				t.Errorf("%s on %s makes %g updates for each transition", algorithm, env, got.Updates)
+			}
+			got.Updates = 0
+			errtest.Equal(t, fmt.Sprintf("%s on %s", algorithm, env), got, (settings{16, components, 0, 10_000, 1e-4}))
+		}
+	}
+}
+
+// reporting is an emitter that copies parents and reports a number.
+type reporting struct {
+	name  string
+	value func(evolution.Generation) *Node
+}
+
+func (r reporting) Init(evolution.Start, random.Key) evolution.Emitter { return r }
+
+func (r reporting) Offspring(p evolution.Parents, _ *Node, keys random.Key) *Node {
+	return p.Sample(keys)
+}
+
+func (r reporting) Update(g evolution.Generation, _ random.Key) (evolution.Emitter, []evolution.Metric) {
+	return r, []evolution.Metric{{Name: r.name, Value: r.value(g)}}
+}
+
+// unnamed is a ball whose loss has no name.
+type unnamed struct{ Ball Ball }
+
+func (u unnamed) Condition(p skills.Problem) skills.Problem { return u.Ball.Condition(p) }
+
+func (u unnamed) Init(p skills.Problem, key random.Key) skills.Diversity {
+	return unnamed{u.Ball.Init(p, key).(Ball)}
+}
+
+func (u unnamed) Reward(of skills.Batch) *Node { return u.Ball.Reward(of) }
+
+func (u unnamed) Learn(of skills.Batch) (skills.Diversity, *Node) {
+	after, loss := u.Ball.Learn(of)
+	return unnamed{after.(Ball)}, loss
+}
+
+func (unnamed) Loss() string { return "" }
+
+// Whatever parts and environments call their metrics, each has a column.
+func TestMetricsHaveColumnsOfTheirOwn(t *testing.T) {
+	own := func(spec Spec) (*runs.Table, []string) {
+		t.Helper()
+		spec.TensorBoard = true
+		table := must.Get(train(t, spec).Metrics())
+		return table, table.Columns[len(session.Columns) : len(table.Columns)-1]
+	}
+	spec := small(t.TempDir(), 2)
+	mix := evolution.Mix{}
+	reported := []string{"loss", "loss", "final", "seconds", "", "a, b", "损失", "loss"}
+	for i, name := range reported {
+		number := func(g evolution.Generation) *Node { return ConstAs(ReduceAllSum(g.Found.Fitness), float64(i)) }
+		mix = append(mix, evolution.Share{Emitter: reporting{name, number}, Of: 0.125})
+	}
+	spec.Name, spec.Tune = "reporting", spec.Tune.And(Tune(func(h *evolution.MapElites) { h.Mix = mix }))
+	table, names := own(spec)
+	want := []string{"loss", "loss_2", "final_2", "seconds_2", "column", "a__b", "损失", "loss_3"}
+	errtest.Equal(t, fmt.Sprintf("the losses %q have the columns", reported), names, want)
+	for i, name := range names {
+		column := must.Get(table.Column(name))
+		if slices.ContainsFunc(column, func(x float64) bool { return x != float64(i) }) {
+			t.Errorf("column %s is %v, want %d", name, column, i)
+		}
+	}
+
+	spec = smallOf("pga-map-elites", t.TempDir(), 2)
+	spec.Name, spec.Tune = "two", spec.Tune.And(Tune(func(h *evolution.MapElites) {
+		h.Mix[0].Of, h.Mix[1] = 0.5, evolution.Share{Emitter: h.Mix[0].Emitter, Of: 0.5}
+	}))
+	want = []string{"critic_loss", "actor_loss", "critic_loss_2", "actor_loss_2"}
+	if _, names := own(spec); !slices.Equal(names, want) {
+		t.Errorf("two policy gradients have the columns %q", names)
+	}
+
+	spec = smallDiscovery("diayn", t.TempDir(), 2)
+	silent := skills.Parts{Diversity: unnamed{Ball{Weight: 10, LearningRate: 0.01}}}
+	spec.Name, spec.Tune = "unnamed", spec.Tune.And(skilled(silent))
+	if _, names := own(spec); !slices.Contains(names, "diversity_loss") {
+		t.Errorf("a loss without a name is missing in %q", names)
+	}
+
+	for _, c := range [][]string{{"+x", "-x", "x", "x_2"}, {"fitness", "+", "fitness_2", "column"},
+		{"高度", "Ångström (m) 2", "高度", "ångström_m_2"}} {
+		env := altered{plane{"tilted"}, func(spec *envs.Spec) { spec.Descriptor.Components = c[:2] }, nil}
+		spec := Spec{Environment: env, Loop: smallPPO(env), Name: "own-ppo", Runs: t.TempDir(), Backend: "go",
+			Quiet: true, Budget: Generations(1)}
+		want := []string{"fitness_mean", "fitness_std", c[2] + "_mean", c[2] + "_max", c[3] + "_mean", c[3] + "_max",
+			"policy_loss", "value_loss", "entropy", "evaluation_steps"}
+		if _, names := own(spec); !slices.Equal(names, want) {
+			t.Errorf("components %q have the columns %q, want %q", c[:2], names, want)
+		}
 	}
 }

@@ -2,9 +2,13 @@ package qdnb
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,14 +16,20 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/algorithms/td3"
+	"example.com/qdnb/qdnb/exchange"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
 
@@ -352,4 +362,218 @@ func TestRolloutThatCannotBegin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// smallest returns the spec of the shortest run of an algorithm. Tests of mistakes give unknown names, too.
+func smallest(algorithm, folder string) Spec { return smallRun(algorithm, folder, 1) }
+
+// A mistake in a spec gives one line, before anything is written.
+func TestMistakesGiveOneLine(t *testing.T) {
+	obstacle := filepath.Join(t.TempDir(), "file")
+	must.Do(os.WriteFile(obstacle, nil, 0o666))
+	set := func(assignments ...string) func(*Spec) {
+		return func(s *Spec) { s.Tune = more(s.Tune, assignments...) }
+	}
+	in := func(env envs.Env) func(*Spec) { return func(s *Spec) { s.Env, s.Environment = "", env } }
+	with := func(of Tuning) func(*Spec) { return func(s *Spec) { s.Name, s.Tune = "mine", s.Tune.And(of) } }
+	named := func(name string, of Tuning) func(*Spec) {
+		return func(s *Spec) { s.Name, s.Tune = name, s.Tune.And(of) }
+	}
+	copies := emitting(evolution.Stateless(func(parents evolution.Parents, keys random.Key) *Node {
+		return parents.Sample(keys)
+	}))
+	diversity := skilled(skills.Parts{Diversity: skills.DIAYN{LearningRate: 1e-3, Hidden: []int{8}}})
+	objective := skilled(skills.Parts{Objective: skills.PlusReward{Scale: 1}})
+	strategies := func(s evolution.StrategySettings) func(*Spec) { return with(emitting(s.Emitter())) }
+	learned, actions := defaultAurora(), defaultAurora()
+	learned.Every = 0 // by which the host would divide
+	actions.Features = &envs.Recorder{Width: 2}
+	actions.Sampling, actions.Observation, actions.MaxObservation = 0, "", 0 // replaced by Features
+	forgetful := evolution.PolicyGradient{}
+	forgetful.Config = td3.Default()
+	forgetful.ReplayBufferSize = 5
+	idle := mazeSkills(1)
+	idle.Every = 0
+	const unnamed = "a variant needs a name that no algorithm has: set Name together with the parts"
+	for _, c := range []struct {
+		want, algorithm string
+		change          func(*Spec)
+	}{
+		{`"map-elite"; did you mean "map-elites"?`, "map-elite", set()},
+		{"`qdnb sweep plan --experiment hurdles`", "hierarchical-control", set()},
+		{"qdnb.Adapt in a notebook", "adaptation", set()},
+		{`did you mean "pga-aurora", "pga-map-elites" or "ppga"?`, "pga", set()},
+		{`unknown field "batch_size"; did you mean "batch"?`, "map-elites", set("batch_size=10")},
+		{`unknown field "num_skills"`, "sac", set("num_skills=3")},
+		{`unknown field "diversity_reward_scale"`, "dads", set("diversity_reward_scale=3")},
+		{"batch must be between 1 and 1048576", "map-elites", set("batch=0")},
+		{"cvt_samples must be between 32", "map-elites", set("cvt_samples=5")},
+		{"hidden layers must have between 1", "map-elites", set("hidden=[8,0]")},
+		{"batch: \"many\" is not an integer", "map-elites", set("batch=many")},
+		{"memory", "mome", set("hidden=4096,4096", "front_size=4096", "cells=1024", "cvt_samples=1024")},
+		{"replay_buffer_size must be at least 320", "pga-map-elites", set("replay_buffer_size=100")},
+		{"isoline_share must be a number from 0 to 1, not -1", "pga-map-elites", set("isoline_share=-1")},
+		{"must be a multiple of emitters, at least 2 times as many, not 16 of 5", "cma-mae", set("emitters=5")},
+		{"qdnb: policies of nn.GRU are not multilayer", "ppga", set("memory=8")},
+		{"threshold_min must be a number", "cma-mae", set("threshold_min=-1e31")},
+		{"vectors is a setting of lm-ma-es", "cma-mae", set("vectors=3")},
+		{"adam_l2_coeff are settings of openai-es: set strategy=openai-es", "cma-mae", set("adam_l2_coeff=0")},
+		{"batch/emitters must be even, not 3", "cma-mae", set("strategy=openai-es", "batch=12")},
+		{"adam_learning_rate must be", "cma-mae", set("strategy=openai-es", "adam_learning_rate=0")},
+		{"injection_share must be at most the emitter's share of the offspring, 8 of 16, not 0.6", "dcrl-map-elites",
+			set("injection_share=0.6")},
+		{"num_envs must be between 2 and", "ppga", set("num_envs=1")},
+		{"num_envs must be a multiple of num_minibatch", "ppga", set("num_envs=5")},
+		{"sampling must be between 1 and 10, not 15", "aurora", set("sampling=15")},
+		{"episode_length must be between 2 and", "aurora", set("episode_length=1", "sampling=1")},
+		{"smerl_target: ", "smerl-diayn", set("smerl_target=-Inf")}, // JSON has no infinity
+		{"must hold whole episodes of all environments", "smerl-dads", set("replay_buffer_size=60")},
+
+		{`"pointmaz"; did you mean "pointmaze"?`, "map-elites", func(s *Spec) { s.Env = "pointmaz" }},
+		{`"ant-maze", "ant-omni", "ant-trap" or "ant-uni"?`, "map-elites", func(s *Spec) { s.Env = "ant" }},
+		{"the budget is negative", "map-elites", func(s *Spec) { s.Budget.Generations = -1 }},
+		{`unknown backend "nonsense"`, "map-elites", func(s *Spec) { s.Backend = "nonsense" }},
+		{obstacle + " is not a folder; ", "map-elites", func(s *Spec) { s.Runs = obstacle }},
+		{": lower batch", "map-elites", assigned("pointmaze", "hidden=[16384,16384,16384]", "batch=1000000")},
+		{"replay_buffer_size", "pga-map-elites", assigned("pointmaze", "replay_buffer_size=2000000000")},
+		{"replay_buffer_size", "sac", assigned("pointmaze", "replay_buffer_size=2000000000")},
+		{"env_batch_size", "smerl-dads", assigned("pointmaze", "env_batch_size=100000000", "replay_buffer_size=2000000000")},
+		{"batch_size", "sac", assigned("pointmaze", "batch_size=1000000000", "hidden=[4096,4096]")},
+		{"add --corrected", "map-elites", func(s *Spec) { s.CorrectedBy = runs.ByMedian }},
+		{"qdnb: cma-es has matrices", "cma-mae", assigned("pointmaze", "strategy=cma-es", "hidden=[64,64]")},
+		{"memory and weights have no effect in sphere", "cma-mae", assigned("sphere", "hidden=8")},
+		{"memory and weights have no effect in arm", "map-elites", assigned("arm", "memory=8")},
+		{"memory and weights have no effect in arm", "dns", assigned("arm", "weights=bfloat16")},
+		{"episode_length have no effect in sphere", "dms", assigned("sphere", "starts=3")},
+		{"episode_length have no effect in sphere", "cma-mega", assigned("sphere", "episode_length=5")},
+		{"sphere has none", "pga-map-elites", assigned("sphere")},
+		{"sphere has none", "diayn-reward", assigned("sphere")},
+		{"mine learns from observations, of which sphere has none", "map-elites", func(s *Spec) {
+			s.Env, s.Name, s.Tune = "sphere", "mine", emitting(evolution.PolicyGradient{})
+		}},
+		{"qdnb: pointmaze has no gradients of fitness and descriptor", "cma-mega", func(s *Spec) { s.Env = "pointmaze" }},
+		{"Every, the control steps of a decision, must be at least 1, not 0", "ppo", in(idle)},
+		{"pointmaze-options has discrete actions, which map-elites does not learn: use ppo", "map-elites", in(mazeSkills(1))},
+		{"halfcheetah-hurdles has no descriptor, which", "diayn", func(s *Spec) { s.Env = "halfcheetah-hurdles" }},
+		{"Env and Environment are mutually exclusive", "map-elites", func(s *Spec) { s.Environment = plane{"plane"} }},
+		{`"pointmaze" is the name of a built-in environment`, "map-elites", in(plane{"pointmaze"})},
+		{"the environment has no name", "map-elites", in(plane{})},
+		{`env "my plane" is not a valid name`, "map-elites", in(plane{"my plane"})},
+		{"smerl_target is unknown for this environment", "smerl-diayn", func(s *Spec) {
+			s.Env, s.Environment, s.Tune = "", plane{"plane"}, smallDiscovery("diayn", "", 1).Tune
+		}},
+
+		{"Tune changes skills.Parts, but the hyperparameters are *skills.SAC", "sac", with(diversity)},
+		{"Tune changes skills.Parts, but the hyperparameters are *evolution.MapElites", "map-elites", with(objective)},
+		{`Name is "dns", which is an algorithm other than map-elites`, "map-elites", named("dns", nil)},
+		{`Name is "adaptation", which is`, "map-elites", named("adaptation", nil)},
+		{`Name is "hierarchical-control", which is`, "sac", named("hierarchical-control", nil)},
+		{unnamed, "map-elites", named("adaptation", copies)},
+		{unnamed, "map-elites", named("", copies)},
+		{unnamed, "dads-reward", named("", diversity)},
+		{unnamed, "diayn", named("diayn-reward", objective)},
+		// Parts of the user are checked like ours.
+		{"capacity must be between 2 and 131072, not 0", "map-elites", with(archiving(repertoire.Aurora{}))},
+		{"loop must be between 1 and", "map-elites", with(archiving(struct{ repertoire.Aurora }{learned}))},
+		{"Every of Features must be between 1 and 20, not 0", "map-elites", with(archiving(actions))},
+		{"archive_learning_rate must be a number from 0 to 1, not NaN", "map-elites",
+			with(archiving(repertoire.Annealed{LearningRate: math.NaN()}))},
+		{"critic_learning_rate must be a number above 0", "map-elites",
+			with(emitting(struct{ evolution.Proposer }{evolution.PolicyGradient{}}))},
+		{"replay_buffer_size must be at least 320", "map-elites", with(emitting(forgetful))},
+		{"share 1 of the emitters is Stateless(nil): give it a function", "map-elites", with(emitting(evolution.Stateless(nil)))},
+		{"emitters must be between 1 and 1048576, not 0", "map-elites", strategies(evolution.StrategySettings{Sigma0: 1})},
+		{"must be a multiple of emitters", "map-elites", strategies(evolution.StrategySettings{Sigma0: 1, Emitters: 3})},
+		{"adam_learning_rate must be above 0 for openai-es", "map-elites",
+			strategies(evolution.StrategySettings{Sigma0: 1, Emitters: 4, Strategy: "openai-es"})},
+		{"skills.DIAYN: LearningRate must be a number from 0", "diayn",
+			with(skilled(skills.Parts{Diversity: skills.DIAYN{LearningRate: -1}}))},
+		{"smerl_margin must be at least 0, not -1", "diayn", with(skilled(skills.Parts{Objective: skills.SMERL{Margin: -1}}))},
+		{"nil", "diayn-reward", with(skilled(skills.Parts{Diversity: (*skills.DIAYN)(nil)}))},
+		{"nil", "diayn-reward", with(skilled(skills.Parts{Objective: (*skills.SMERL)(nil)}))},
+		{"nil", "map-elites", with(archiving((*repertoire.Grid)(nil)))},
+		{"nil", "map-elites", with(emitting((*evolution.IsoLineEmitter)(nil)))},
+		{"nil", "map-elites", with(Tune(func(m *evolution.MapElites) { m.Policy = (*pointed)(nil) }))},
+		{"nil", "map-elites", with(Tune[evolution.MapElites](nil))},
+	} {
+		spec := smallest(c.algorithm, t.TempDir())
+		c.change(&spec)
+		run, err := Train(background, spec)
+		want, begins := strings.CutPrefix(c.want, "qdnb: ")
+		if errtest.Want(t, err, want); begins && !strings.HasPrefix(fmt.Sprint(err), want) {
+			t.Errorf("%v does not begin with %q", err, want)
+		}
+		if left, _ := os.ReadDir(spec.Runs); run != nil || len(left) > 0 {
+			t.Errorf("%q leaves %v, %v", want, run, left)
+		}
+	}
+	if os.Geteuid() != 0 { // root may write everywhere
+		folder := t.TempDir()
+		must.Do(os.Chmod(folder, 0o555))
+		errtest.Want(t, errtest.Of(Train(background, small(folder, 2))), "cannot write to")
+	}
+}
+
+// pointed is an architecture whose methods read it.
+type pointed struct{ nn.MLP }
+
+// nil where a value is expected by other functions is an error of one line, too.
+func TestNilValues(t *testing.T) {
+	var none context.Context
+	var absent *runs.Run
+	simulator := (*envs.Simulator)(nil)
+	run, spec := finishedRun(t, t.TempDir(), "map-elites", "pointmaze", 1, 3), small(t.TempDir(), 1)
+	for name, err := range map[string]error{
+		"environment": errtest.Of(Train(background, Spec{Algorithm: "map-elites", Environment: simulator, Runs: spec.Runs})),
+		"loop": errtest.Of(Train(background, Spec{Name: "own", Loop: (*evolution.MapElites)(nil), Env: "pointmaze",
+			Runs: spec.Runs})),
+		"play policy":      errtest.Of(Play(background, run, PlaySpec{Policy: (*pointed)(nil)})),
+		"play environment": errtest.Of(Play(background, run, PlaySpec{Environment: simulator})),
+		"adapt environment": errtest.Of(Adapt(background, AdaptSpec{Environment: simulator, Skills: run,
+			Perturbation: envs.GravityMultiplier})),
+		"context":    errtest.Of(Train(none, spec)),
+		"contexts":   errtest.Of(TrainSeeds(none, spec, 1, 2)),
+		"ask":        errtest.Of(Ask(none, simulated("dns", spec.Runs, 1))),
+		"export":     errtest.Of(exchange.Export(nil, exchange.ExportSpec{Out: "x.npz"})),
+		"repertoire": errtest.Of(absent.Repertoire()),
+		"metrics":    errtest.Of(absent.Metrics()),
+		"snapshots":  errtest.Of(absent.Snapshots()),
+	} {
+		t.Run(name, func(t *testing.T) { errtest.Want(t, err, "nil") })
+	}
+	spec.Tune = spec.Tune.And(nil)
+	must.Get(spec.Config())
+}
+
+// Every number among the hyperparameters has limits, except for three of any sign and size, and no choice takes an empty
+// or a mistyped value, but names what was meant.
+func TestSettingsHaveLimits(t *testing.T) {
+	env := must.Get(envs.Make("pointmaze")).Spec()
+	for _, name := range Algorithms() {
+		entry := must.Get(registry.Find(name))
+		set := func(field, value string) error { return errtest.Of(entry.Tuned(env, runs.Assign(field+"="+value))) }
+		settings := map[string]any{"weights": "float32"}
+		if errtest.Of(entry.Tuned(env, runs.Assign("weights=float32"))) != nil {
+			delete(settings, "weights")
+		}
+		must.Do(json.Unmarshal(must.Get(parts.Marshal(must.Get(entry.Tuned(env, nil)))), &settings))
+		for field, value := range settings {
+			switch value := value.(type) {
+			case float64:
+				err := set(field, "-1e18")
+				if !slices.Contains([]string{"cvt_seed", "smerl_target", "threshold_min"}, field) &&
+					!strings.HasPrefix(fmt.Sprint(err), field+" must be ") {
+					t.Errorf("%s: %s=-1e18: %v", name, field, err)
+				}
+			case string:
+				errtest.Want(t, set(field, value[1:]), fmt.Sprintf("%q; did you mean %q?", value[1:], value))
+				errtest.Want(t, set(field, ""), field)
+			}
+		}
+	}
+}
+
+// assigned is a Spec's change of the environment and of settings.
+func assigned(env string, settings ...string) func(*Spec) {
+	return func(s *Spec) { s.Env, s.Tune = env, runs.Assign(settings...) }
 }

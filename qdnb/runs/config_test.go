@@ -3,9 +3,13 @@ package runs
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
@@ -220,4 +224,238 @@ func ExampleSet() {
 	// <nil> 500
 	// unknown field "bach"; did you mean "batch"? known: batch, iso_sigma
 	// batch: "abc" is not an integer
+}
+
+func TestBudgetEndsAtTheFirstLimit(t *testing.T) {
+	b := Budget{Generations: 100, Time: time.Hour}
+	for _, c := range []struct {
+		budget   Budget
+		progress Progress
+		fraction float64
+		done     bool
+	}{
+		{b, Progress{}, 0, false},
+		{b, Progress{Generation: 50}, 0.5, false},
+		{b, Progress{Generation: 50, Seconds: 2700}, 0.75, false},
+		{b, Progress{Generation: 99, Seconds: 3600}, 1, true},
+		{b, Progress{Generation: 100}, 1, true},
+		{b, Progress{Generation: 200}, 1, true},
+		{Budget{EnvSteps: 1000}, Progress{Generation: 9, EnvSteps: 999}, 0.999, false},
+		{Budget{Evaluations: 10}, Progress{Evaluations: 10}, 1, true},
+		{Budget{CPU: 8 * time.Second}, Progress{Seconds: 100, CPUSeconds: 6}, 0.75, false},
+		{Budget{CPU: 8 * time.Second}, Progress{Seconds: 1, CPUSeconds: 8}, 1, true},
+		{Budget{}, Progress{Generation: math.MaxInt64}, 0, false},
+	} {
+		errtest.Equal(t, fmt.Sprintf("%v at %+v", c.budget, c.progress), c.budget.Fraction(c.progress), c.fraction)
+		errtest.Equal(t, fmt.Sprintf("%v at %+v: done", c.budget, c.progress), c.budget.Done(c.progress), c.done)
+	}
+	if err := (Budget{Generations: -1}).Validate(); err == nil {
+		t.Error("a negative budget is valid")
+	}
+}
+
+// A run that shared a time limit completes the whole budget, but not one whose share is larger.
+func TestCompletes(t *testing.T) {
+	half := Progress{Generation: 9, Seconds: 1800}
+	hours := func(n int) Budget { return Budget{Time: time.Duration(n) * time.Hour} }
+	for _, c := range []struct {
+		status Status
+		budget Budget
+		seeds  int
+		want   bool
+	}{
+		{Status{Progress: half, Finished: true, Seeds: 4}, hours(2), 1, true},
+		{Status{Progress: half, Finished: true, Seeds: 4}, hours(2), 4, true},
+		{Status{Progress: half, Finished: true, Seeds: 4}, hours(4), 1, false},
+		{Status{Progress: half, Finished: true, Seeds: 4}, hours(4), 4, false},
+		{Status{Progress: half, Finished: true, Seeds: 4}, hours(4), 8, true},
+		{Status{Progress: half, Finished: true, Seeds: 4}, Budget{Generations: 10}, 1, false},
+		{Status{Progress: half, Finished: true}, hours(2), 1, false},
+		{Status{Progress: half, Finished: true}, hours(2), 4, true},
+		{Status{Progress: half, Finished: true}, Budget{}, 0, true},
+		{Status{Progress: half, Seeds: 4}, hours(2), 1, false},
+	} {
+		errtest.Equal(t, fmt.Sprintf("%+v completes %v of %d", c.status, c.budget, c.seeds),
+			c.status.Completes(c.budget, c.seeds), c.want)
+	}
+}
+
+func TestBudgetInWordsAndJSON(t *testing.T) {
+	for budget, words := range map[Budget]string{
+		{}:                 "no limit",
+		{Generations: 100}: "100 generations",
+		{EnvSteps: 150_000_000, Time: 2 * time.Hour}:  "1.5e8 environment steps or 2h",
+		{Evaluations: 200_001, CPU: 12 * time.Minute}: "200001 evaluations or 12m of processor time",
+		{Time: 10 * time.Second}:                      "10s",
+	} {
+		errtest.Equal(t, "in words", budget.String(), words)
+		data := must.Get(json.Marshal(budget))
+		var back Budget
+		if err := json.Unmarshal(data, &back); err != nil || back != budget {
+			t.Errorf("%s came back as %+v, %v", data, back, err)
+		}
+	}
+	for _, bad := range []string{`{"time":"2 hours"}`, `{"cpu":"720"}`, `{"cpu":"-1s"}`,
+		`{"generations":-1}`, `{"generations":"a"}`} {
+		var b Budget
+		if err := json.Unmarshal([]byte(bad), &b); err == nil {
+			t.Errorf("%s was read as %v", bad, b)
+		}
+	}
+}
+
+func TestSnapshotsAreNineInTheFirstHalfAndTheEnd(t *testing.T) {
+	collect := func(b Budget, last, step int64) (due []int64) {
+		for g := int64(0); g < last; g += step {
+			if SnapshotDue(b, Progress{Generation: g}, Progress{Generation: g + step}) {
+				due = append(due, g+step)
+			}
+		}
+		return due
+	}
+	b := Budget{Generations: 36}
+	errtest.Equal(t, "in large steps", collect(b, 36, 12), []int64{12, 24, 36})
+	if got := collect(Budget{}, 36, 1); got != nil {
+		t.Errorf("without a budget: %v", got)
+	}
+}
+
+func TestStatusRoundTrip(t *testing.T) {
+	s := Status{Progress: Progress{100, 100_000, 25_000_000, 41.5, 80.25}, CompileSeconds: 4,
+		MaxFitness: -128, Coverage: 73.7,
+		QDScore: 2.51e5, Backend: "xla:cpu",
+		Budget:   Budget{Generations: 100},
+		Finished: true, Version: "1", Updated: time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)}
+	for _, fitness := range []float64{-128, math.Inf(-1)} {
+		s.MaxFitness = fitness
+		data := must.Get(json.Marshal(s))
+		var back Status
+		err := json.Unmarshal(data, &back)
+		if err != nil || !reflect.DeepEqual(back, s) {
+			t.Errorf("%s came back as %+v, %v", data, back, err)
+		}
+		errtest.Contains(t, string(data), `"env_steps":25000000`)
+	}
+}
+
+// The history has no uses of generations that are recomputed, and tells of a change of the backend.
+func TestUseMachineKeepsTheHistory(t *testing.T) {
+	var s Status
+	for _, c := range []struct {
+		machine, backend, commit string
+		after                    int64
+		differs                  bool
+		want                     string
+	}{
+		{"a", "cpu", "1", -1, false, "a cpu 1 -1"},
+		{"a", "cpu", "1", 50, false, "a cpu 1 -1"}, // resumed
+		{"b", "cpu", "1", 60, false, "a cpu 1 -1, b cpu 1 60"},
+		{"b", "cpu", "2", 70, false, "a cpu 1 -1, b cpu 1 60, b cpu 2 70"},
+		{"b", "cuda", "2", 80, true, "a cpu 1 -1, b cpu 1 60, b cpu 2 70, b cuda 2 80"},
+		{"b", "cuda", "2", 90, true, "a cpu 1 -1, b cpu 1 60, b cpu 2 70, b cuda 2 80"}, // once mixed, always mixed
+		{"b", "cpu", "1", 65, false, "a cpu 1 -1, b cpu 1 60"},
+		{"b", "go", "1", -1, false, "b go 1 -1"},
+	} {
+		differs := s.UseMachine(MachineUse{Machine: c.machine, Backend: c.backend, Commit: c.commit, After: c.after})
+		data := must.Get(json.Marshal(s))
+		s = Status{}
+		must.Do(json.Unmarshal(data, &s))
+		var got []string
+		for _, u := range s.Machines {
+			got = append(got, fmt.Sprint(u.Machine, " ", u.Backend, " ", u.Commit, " ", u.After))
+		}
+		if strings.Join(got, ", ") != c.want || differs != c.differs || s.Backend != c.backend {
+			t.Errorf("%v: the history is %q, differs %v", c, got, differs)
+		}
+	}
+}
+
+func TestNumbersComeBackAsTheyWere(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 1e6: "1000000", -128: "-128", 0.1: "0.1", 1.0 / 3: "0.3333333333333333", 1e300: "1e+300",
+		5e-324:       "5e-324",
+		math.Inf(-1): "-inf", math.Inf(1): "inf", 251000.25: "251000.25",
+		1 << 53:              "9.007199254740992e+15",
+		math.Copysign(0, -1): "-0",
+	} {
+		if got := FormatNumber(v); got != want && !(v == 0) {
+			t.Errorf("%v is written as %s, want %s", v, got, want)
+		}
+		table, err := parseTable([]byte("a\n" + FormatNumber(v) + "\n"))
+		if err != nil || table.Rows[0][0] != v || math.Signbit(table.Rows[0][0]) != math.Signbit(v) {
+			t.Errorf("%v came back as %v, %v", v, table, err)
+		}
+	}
+	if table, err := parseTable([]byte("a\n" + FormatNumber(math.NaN()) +
+		"\n")); err != nil || !math.IsNaN(table.Rows[0][0]) {
+		t.Errorf("NaN came back as %v, %v", table, err)
+	}
+}
+
+func TestTable(t *testing.T) {
+	// the last row is incomplete
+	table := must.Get(parseTable([]byte("generation,qd_score\n1,2.5\n2,-inf\n3,4")))
+	if column, err := table.Column("qd_score"); err != nil || !reflect.DeepEqual(column,
+		[]float64{2.5, math.Inf(-1)}) {
+		t.Errorf("qd_score is %v, %v", column, err)
+	}
+	errtest.Want(t, errtest.Of(table.Column("qdscore")), `did you mean "qd_score"?`)
+	for data, want := range map[string]string{
+		"":                "no header",
+		"generation":      "no header",
+		"a,a\n":           "repeated",
+		"a,\n":            "empty",
+		"a,b\n1\n":        "wrong number of fields",
+		"a,b\n1,2\n3,x\n": `line 3: b is "x"`,
+		"a\n\"\n":         "quote",
+	} {
+		errtest.Want(t, errtest.Of(parseTable([]byte(data))), want)
+	}
+}
+
+func TestAdaptation(t *testing.T) {
+	config := must.Get(NewConfig("adaptation", "ant-uni", 0,
+		map[string]any{"perturbation": "gravity", "skills": "map-elites-ant-uni-0-1a2b3c4d"}))
+	w := must.Get(Create(t.TempDir(), config))
+	defer w.Close()
+	metrics := func(text string) {
+		t.Helper()
+		must.Do(os.WriteFile(filepath.Join(w.Dir, "metrics.csv"), []byte(text), 0o666))
+	}
+	metrics("index,x,y,skill,fitness_median\n1,2,nan,3,nan\n1,2,nan,7,5\n1,2,nan,9,5\n" +
+		"0,0.5,nan,3,-inf\n0,0.5,nan,7,nan\n2,3,nan,3,nan\n")
+	a := must.Get(w.Adaptation())
+	if a.Perturbation != "gravity" || a.Skills != "map-elites-ant-uni-0-1a2b3c4d" || len(a.Values) != 3 {
+		t.Fatalf("%+v", a)
+	}
+	for i, want := range []struct {
+		x      float64
+		skills []int
+		best   int
+		score  float64
+	}{{0.5, []int{3, 7}, 3, math.Inf(-1)}, {2, []int{3, 7, 9}, 7, 5}, {3, []int{3}, -1, math.NaN()}} {
+		v := a.Values[i]
+		best, score := v.Best()
+		same := score == want.score || math.IsNaN(score) && math.IsNaN(want.score)
+		if v.Index != i || v.X != want.x || !math.IsNaN(v.Y) || !reflect.DeepEqual(v.Skills,
+			want.skills) || best != want.best || !same {
+			t.Errorf("value %d: %+v, best %d with %g; want %+v", i, v, best, score, want)
+		}
+	}
+	if v := a.Values[1]; v.Score(9) != 5 || !math.IsNaN(v.Score(3)) || !math.IsNaN(v.Score(8)) {
+		t.Errorf("scores of skills 9, 3 and 8: %g, %g, %g", v.Score(9), v.Score(3), v.Score(8))
+	}
+	controller := must.Get(NewConfig("hierarchical-control", "halfcheetah-hurdles", 0, map[string]any{"skills": "a-run"}))
+	for _, config := range []Config{testConfig(t), controller} {
+		other := must.Get(Create(t.TempDir(), config))
+		defer other.Close()
+		errtest.Want(t, errtest.Of(other.Adaptation()), "is not a run of adaptation")
+	}
+	for text, want := range map[string]string{
+		"index,x,y,skill,fitness_median\n": "no results yet",
+		"generation,max_fitness\n1,2\n":    "index",
+	} {
+		metrics(text)
+		errtest.Want(t, errtest.Of(w.Adaptation()), want)
+	}
 }

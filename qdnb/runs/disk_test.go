@@ -186,7 +186,7 @@ func TestEveryOperationMayFail(t *testing.T) {
 	must.Do(errors.Join(p.open(undisturbed, c), p.train(generations), p.Close()))
 	want := written(undisturbed)
 	for _, happens := range []string{"a failure, then a second attempt", "a failure", "a kill", "a power failure"} {
-		for at := 1; at <= whole.count; at++ {
+		for at := 1; at <= whole.count; at += stride() {
 			root := t.TempDir()
 			d := disk{at: at, dead: !strings.HasPrefix(happens, "a failure")}
 			d.use(t)

@@ -1,17 +1,27 @@
 package compiler
 
 import (
+	"encoding/csv"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/wheel"
+	"example.com/qdnb/internal/xlatest"
 )
 
 const testdata = "../testdata"
@@ -210,4 +220,143 @@ func TestReference(t *testing.T) {
 	if contacts == 0 {
 		t.Error("there are no contacts")
 	}
+}
+
+// MuJoCo moves a robot that it makes of a compiled model as the engine moves it.
+func TestPeerMovesAsTheEngine(t *testing.T) {
+	needsMuJoCo(t)
+	for _, name := range []string{"../../robots/go1.json", "../../robots/a1.json", "../../robots/gymnasium/humanoid.json",
+		"accepted/own_ball_model.json", "accepted/own_servo_model.json", "accepted/own_spheres_model.json",
+		"accepted/own_equalities_model.json", "accepted/own_tendons_model.json", "accepted/own_activations_model.json",
+		"accepted/own_thrusters_model.json"} {
+		m := must.Get(ReadFile(t.Context(), filepath.Join(testdata, name)))
+		system := must.Get(mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true}))
+		const copies = 2
+		rows := func(n int, of func(i int) float64) []float32 {
+			var all []float32
+			for i := range n {
+				for k := range copies {
+					all = append(all, float32(of(i)+0.01*float64(k*(i%3))))
+				}
+			}
+			return all
+		}
+		qpos := rows(m.Sizes.NQ, func(i int) float64 { return m.QPos0[i] })
+		if len(m.KeyQPos) > 0 {
+			qpos = rows(m.Sizes.NQ, func(i int) float64 { return m.KeyQPos[0][i] })
+		}
+		qvel, control := rows(m.Sizes.NV, func(i int) float64 { return 0.1 * math.Sin(float64(i)) }),
+			rows(m.Sizes.NU, func(i int) float64 { return 0.3 * math.Cos(float64(i)) })
+		peer := must.Get(Start(t.Context(), m, copies, 3, nil))
+		act := system.StartActivations(copies)
+		must.Do(peer.Begin(qpos, qvel, act))
+		got, speed, err := peer.Step(control)
+		must.Do(err)
+		peer.Close()
+		out := xlatest.Run(t, xlatest.Pure(t), func(in []*graph.Node) []*graph.Node {
+			var u *graph.Node
+			if m.Sizes.NU > 0 {
+				u = graph.Slice(in[2], graph.AxisRange(0, m.Sizes.NU))
+			}
+			start := mujoco.State{QPos: in[0], QVel: in[1], QAcc: graph.ZerosLike(in[1])}
+			next := system.Step(system.State(system.Of(start)), u, 3) // with activations
+			return []*graph.Node{next.QPos, next.QVel}
+		}, xlatest.Tensor(qpos, m.Sizes.NQ, copies), xlatest.Tensor(qvel, m.Sizes.NV, copies),
+			xlatest.Tensor(append(control, make([]float32, copies)...), m.Sizes.NU+1, copies))
+		xlatest.Close(t, name+": positions", got, xlatest.Flat[float32](t, out[0]), 1e-4)
+		xlatest.Close(t, name+": velocities", speed, xlatest.Flat[float32](t, out[1]), 1e-2)
+	}
+}
+
+// What goes wrong in MuJoCo's process is one line.
+func TestPeerErrors(t *testing.T) {
+	model := must.Get(ReadFile(t.Context(), "../../robots/go1.json"))
+	fakePython(t, "echo 311 cpython-311 True 4.0.0", "echo Traceback >&2; echo SystemError: it broke >&2; exit 1")
+	errtest.Want(t, errtest.Of(Start(t.Context(), model, 1, 1, nil)), "MuJoCo failed: SystemError: it broke")
+	fakePython(t, "echo 311 cpython-311 True 4.0.0", "echo '{}'; read line; echo '{\"error\":\"there is no screen\"}'")
+	peer := must.Get(Start(t.Context(), model, 1, 1, nil))
+	defer peer.Close()
+	errtest.Want(t, peer.Show(), "there is no screen")
+}
+
+// TestSurvey reads all models below the folder $QDNB_SURVEY, such as a checkout of MuJoCo Menagerie,
+// and writes docs/robots.csv: which are modelled, which only with IgnorePairs, and what is in the way. It counts
+// files with joints that MuJoCo compiles and no other file includes. For those that load, it writes
+// golden files to the folder $QDNB_REFERENCES, if that is set, for the tests of package mujoco.
+func TestSurvey(t *testing.T) {
+	root := os.Getenv("QDNB_SURVEY")
+	if root == "" {
+		t.Skip("SKIPPED: QDNB_SURVEY=FOLDER reads all models below a folder")
+	}
+	var paths []string
+	included := map[string]bool{}
+	must.Do(filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".xml" {
+			paths = append(paths, path)
+			for _, source := range sources(path) {
+				if source = filepath.Join(filepath.Dir(path), source); source != path {
+					included[source] = true
+				}
+			}
+		}
+		return err
+	}))
+	reason := regexp.MustCompile(`contact of \w+ and \w+|\([a-z_.]+\)`)
+	verdicts := []string{"loads", "loads with IgnorePairs", "refused"}
+	counts, reasons := [3]int{}, map[string]int{}
+	table := [][]string{{"model", "result", "in the way"}}
+	for _, path := range paths {
+		if included[path] {
+			continue
+		}
+		name := must.Get(filepath.Rel(root, path))
+		model, err := Compile(t.Context(), path)
+		if err != nil {
+			table = append(table, []string{name, "not compiled by MuJoCo",
+				strings.ReplaceAll(err.Error(), root+"/", "")})
+			continue
+		}
+		if model.Sizes.NV == 0 {
+			continue
+		}
+		verdict := 0
+		if _, err = model.Check(mujoco.Options{}); err != nil {
+			verdict = 1
+			if _, err := model.Check(mujoco.Options{IgnorePairs: true}); err != nil {
+				verdict = 2
+			}
+			for _, text := range reason.FindAllString(err.Error(), -1) {
+				reasons[text]++
+			}
+		}
+		if out := os.Getenv("QDNB_REFERENCES"); out != "" && verdict < 2 {
+			writeReference(t, path, filepath.Join(out, strings.NewReplacer("/", "-", ".xml", "").Replace(name)), model)
+		}
+		counts[verdict]++
+		row := []string{name, verdicts[verdict], ""}
+		if err != nil {
+			row[2] = strings.TrimPrefix(err.Error(), "the engine does not model ")
+		}
+		table = append(table, row)
+	}
+	file := must.Get(os.Create("../../../docs/robots.csv"))
+	must.Do(csv.NewWriter(file).WriteAll(table))
+	must.Do(file.Close())
+	fmt.Printf("%d models: %v %v\nmodels with:\n", counts[0]+counts[1]+counts[2], verdicts, counts)
+	for _, text := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return reasons[b] - reasons[a] }) {
+		fmt.Printf("%4d %s\n", reasons[text], text)
+	}
+}
+
+// writeReference writes a compiled model and what MuJoCo computes for it, as the golden files do.
+func writeReference(t *testing.T, path, base string, model mujoco.Model) {
+	supported := must.Get(model.Check(mujoco.Options{IgnorePairs: true}))
+	arrays, err := Reference(t.Context(), path, supported.Pairs)
+	if err != nil {
+		t.Errorf("%s: %v", path, err)
+		return
+	}
+	must.Do(os.MkdirAll(filepath.Dir(base), 0o777))
+	must.Do(npz.Write(base+".npz", arrays))
+	must.Do(os.WriteFile(base+"_model.json", must.Get(run(t.Context(), compileScript, path)), 0o666))
 }
