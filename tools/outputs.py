@@ -21,18 +21,15 @@ _PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 
 
 def last_words(cell: NotebookNode) -> str:
-    """The last line of a running cell's output, or the text of an HTML progress bar. Empty if there is none."""
-    if not cell.outputs:
-        return ""
-    output = cell.outputs[-1]
-    if output["output_type"] == "stream":
-        lines = [line.strip() for line in re.split(r"[\r\n]", output["text"]) if line.strip()]
-        return lines[-1] if lines else ""
-    page = output.get("data", {}).get("text/html", "")
-    if "<progress" not in page:
-        return ""
-    page = re.sub(r"<(style|script)\b.*?</\1>", " ", page, flags=re.DOTALL)
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
+    """The last line of a running cell's text, or its HTML progress bar's text, whichever is later. Empty if there is none."""
+    for output in reversed(cell.outputs):  # below its progress, a run draws itself
+        if output["output_type"] == "stream":
+            if lines := [line.strip() for line in re.split(r"[\r\n]", output["text"]) if line.strip()]:
+                return lines[-1]
+        elif "<progress" in (page := output.get("data", {}).get("text/html", "")):
+            page = re.sub(r"<(style|script)\b.*?</\1>", " ", page, flags=re.DOTALL)
+            return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
+    return ""
 
 
 def collapse_streams(cell: NotebookNode) -> None:

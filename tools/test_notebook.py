@@ -60,6 +60,15 @@ class TestLines(unittest.TestCase):
         self.assertIsNone(notebook.failures.failed_line(Node(outputs=[said])))
 
 
+class TestLastWords(unittest.TestCase):
+    def test_progress_is_shown_above_the_figure_of_a_run(self) -> None:
+        shown = lambda html: Node(output_type="display_data", data={"text/html": html})  # noqa: E731
+        figure = shown("<img>")
+        for outputs, words in [([], ""), ([figure], ""), ([shown("<b>5%</b><progress> left"), figure], "5% left"),
+                               ([Node(output_type="stream", text="a\rb\n"), figure], "b")]:
+            self.assertEqual(notebook.outputs.last_words(Node(outputs=outputs)), words)  # type: ignore[arg-type]
+
+
 class TestFooter(unittest.TestCase):
     def test_names_the_code_and_the_runs(self) -> None:
         for printed, want in {
