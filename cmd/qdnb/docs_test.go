@@ -35,6 +35,9 @@ var (
 		`(?:go run \./cmd/qdnb|build/qdnb|qdnb)(?: (.*))?$`)
 )
 
+// makeTarget matches a target of make in a page: in words or in a block of code.
+var makeTarget = regexp.MustCompile("(?m)(?:`|^)make ([a-z0-9-]+)(?:`|$| +#| [A-Z])")
+
 // quoted lists the qdnb commands in a page without their first word: complete commands from code
 // blocks, and possibly partial commands from inline code.
 func quoted(page string) (blocks, words []string) {
@@ -146,6 +149,7 @@ func parse(line string, whole bool) error {
 
 func TestQuotedCommandsAreRight(t *testing.T) {
 	root, count := filepath.Join("..", ".."), 0
+	targets := must.Get(exec.Command("make", "--no-print-directory", "-C", root).Output())
 	check := func(path string) {
 		data := must.Get(os.ReadFile(path))
 		blocks, words := quoted(string(data))
@@ -160,9 +164,15 @@ func TestQuotedCommandsAreRight(t *testing.T) {
 				t.Errorf("%s: `qdnb %s`: %v", path, line, err)
 			}
 		}
+		for _, target := range makeTarget.FindAllStringSubmatch(string(data), -1) {
+			if !strings.Contains(string(targets), "\n  make "+target[1]+" ") {
+				t.Errorf("%s: `make` does not list %s", path, target[1])
+			}
+		}
 	}
 	check(filepath.Join(root, "README.md"))
 	check(filepath.Join(root, "ARCHITECTURE.md"))
+	check(filepath.Join(root, "CONTRIBUTING.md"))
 	must.Do(filepath.WalkDir(filepath.Join(root, "docs"),
 		func(path string, _ fs.DirEntry, err error) error {
 			if err == nil && filepath.Ext(path) == ".md" {
@@ -217,7 +227,12 @@ func TestExamplesOfTheHelpAreRight(t *testing.T) {
 			t.Errorf("the help of %s begins in the middle: %s", name, text)
 		}
 	}
+	odd := regexp.MustCompile(`=(INT|STRING|FLOAT)|--env=NAME --[^a]`)
 	for path, lines := range examples {
+		stdout, _, _ := invoke(t, append(strings.Fields(path), "--help")...)
+		if found := odd.FindString(stdout); found != "" {
+			t.Errorf("the help of %s has %s: a type of Go, or flags that exclude each other", path, found)
+		}
 		for line := range strings.SplitSeq(strings.TrimSpace(lines), "\n") {
 			rest, ok := strings.CutPrefix(strings.TrimSpace(line), "qdnb ")
 			if err := parse(rest, true); err != nil || !ok || !strings.HasPrefix(rest, path) {

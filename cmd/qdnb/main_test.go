@@ -181,6 +181,7 @@ func TestMistakes(t *testing.T) {
 		{train("--time=0s"), 1, "--time must be more than 0"},
 		{train("--corrected", "1000000000"), 1, "--corrected (Spec.Corrected) must be between 0 and"},
 		{train("--seeds", "0..1", "--seed", "2"), exitUsage, "can't be used together"},
+		{[]string{"train"}, exitUsage, "missing flags: --algorithm=NAME, and --env=NAME, --robot=FILE or --simulator=COMMAND"},
 		{train("--seeds", "2..0"), exitUsage, "0..7 or 0,3,5"},
 		{train("--runs", filepath.Join(file, "runs")), 1, "is not a folder"},
 		{train("--backend", "gpux"), exitUsage, gpux},

@@ -29,8 +29,8 @@ type playCmd struct {
 	Cell     *int   `placeholder:"N"`
 	Episodes int    `default:"64"`
 	Out      string `placeholder:"FILE"`
-	Seed     int64
-	JSON     bool `name:"json"`
+	Seed     int64  `default:"0"`
+	JSON     bool   `name:"json"`
 	backendFlag
 }
 

@@ -24,9 +24,9 @@ import (
 
 type trainCmd struct {
 	Algorithm string `placeholder:"NAME"`
-	Env       string `required:"" placeholder:"NAME" xor:"env"`
-	Simulator string `required:"" placeholder:"COMMAND" xor:"env"`
-	Robot     string `required:"" placeholder:"FILE" xor:"env"`
+	Env       string `placeholder:"NAME" xor:"env"`
+	Simulator string `placeholder:"COMMAND" xor:"env"`
+	Robot     string `placeholder:"FILE" xor:"env"`
 	robotFlags
 	Seed        int64          `placeholder:"0" xor:"seeds"`
 	Seeds       seeds          `placeholder:"LIST" xor:"seeds"`
@@ -75,11 +75,18 @@ func (f robotFlags) task() envs.RobotTask {
 		IgnorePairs: f.IgnorePairs, LinkContacts: f.LinkContacts, Commands: f.Commands, Stride: f.Stride}
 }
 
-// Validate requires an algorithm, which a robot has by default.
+// Validate requires an environment and an algorithm, which a robot has by default.
 func (c *trainCmd) Validate() error {
+	var missing []string
+	if c.Algorithm == "" && c.Robot == "" {
+		missing = append(missing, "--algorithm=NAME")
+	}
+	if c.Env == "" && c.Robot == "" && c.Simulator == "" {
+		missing = append(missing, "--env=NAME, --robot=FILE or --simulator=COMMAND")
+	}
 	switch {
-	case c.Algorithm == "" && c.Robot == "":
-		return errors.New("missing flags: --algorithm=NAME")
+	case missing != nil:
+		return errors.New("missing flags: " + strings.Join(missing, ", and "))
 	case c.Robot == "" && !reflect.DeepEqual(c.robotFlags, robotFlags{}):
 		return errors.New("--task, --name, --trunk, --forward, --feet, --contacts, --reach, --control-step, --steps, --latency, " +
 			"--keyframe, --ignore-pairs, --link-contacts, --commands and --stride are of a robot: add --robot FILE")
