@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"example.com/qdnb/internal/names"
 )
 
 // StartProcess returns a simulator that is another process, such as tools/gymnasium_simulator.py. stop
@@ -84,7 +86,7 @@ func (p *process) read(ctx context.Context, most int, into any) error {
 	line, err := p.out.ReadBytes('\n')
 	if err == nil {
 		if err = json.Unmarshal(line, into); err != nil {
-			return fmt.Errorf("the simulator wrote %.60q, which is no message: %w", bytes.TrimSpace(line), err)
+			return fmt.Errorf("the simulator wrote %.60q, which is no message: %w", bytes.TrimSpace(line), names.JSON(err))
 		}
 		return p.silent()
 	}

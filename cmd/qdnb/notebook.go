@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/internal/cell"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/runs"
@@ -97,7 +98,7 @@ func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOu
 	}
 	var book notebook
 	if err := json.Unmarshal(text, &book); err != nil {
-		return nil, 0, fmt.Errorf("%s is not a notebook: %w", file, err)
+		return nil, 0, fmt.Errorf("%s is not a notebook: %w", file, names.JSON(err))
 	}
 	if book.Cells == nil {
 		return nil, 0, fmt.Errorf("%s is not a notebook: it has no cells", file)

@@ -91,7 +91,9 @@ func TestNotebookCheckListsOutdatedOutputs(t *testing.T) {
 		list[0].Outdated[filepath.Base(small)] == "" {
 		t.Errorf("status %d, %s", status, stdout)
 	}
-	refuses(t, mistake{[]string{"notebook", "check", programs + "x"}, 1, "no such file"},
+	must.Do(os.WriteFile(file, []byte(`{"cells":[1]}`), 0o666))
+	refuses(t, mistake{[]string{"notebook", "check", file}, 1, "is not a notebook: cells has the wrong type (number)"},
+		mistake{[]string{"notebook", "check", programs + "x"}, 1, "no such file"},
 		mistake{[]string{"notebook", "check", filepath.Join(dir, large, "metrics.csv")}, 1, "is not a notebook"},
 		mistake{[]string{"notebook", "check", filepath.Join(dir, large, "config.json")}, 1, "it has no cells"})
 }

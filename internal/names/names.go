@@ -4,7 +4,10 @@ package names
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode"
@@ -93,6 +96,23 @@ func cut(text string) string {
 		}
 	}
 	return text
+}
+
+// JSON returns an error of encoding/json without the names of Go's types: it says where the syntax is wrong, or which
+// field has the wrong type.
+func JSON(err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("not valid JSON: it ends too early")
+	case errors.As(err, &syntax):
+		return fmt.Errorf("not valid JSON: %v (byte %d)", syntax, syntax.Offset)
+	case errors.As(err, &kind):
+		field := kind.Field[strings.LastIndexByte(kind.Field, '.')+1:]
+		return fmt.Errorf("%s has the wrong type (%s)", cmp.Or(field, "its value"), kind.Value)
+	}
+	return err
 }
 
 // List joins names from a file with commas, each formatted by [Plain].

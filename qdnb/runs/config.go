@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -220,23 +219,12 @@ func parseJSON(data []byte) (any, error) {
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		return nil, syntaxError(err)
+		return nil, names.JSON(err)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
 		return nil, fmt.Errorf("not valid JSON: extra data after byte %d", decoder.InputOffset())
 	}
 	return value, nil
-}
-
-func syntaxError(err error) error {
-	var syntax *json.SyntaxError
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("not valid JSON: it ends too early")
-	case errors.As(err, &syntax):
-		return fmt.Errorf("not valid JSON: %v (byte %d)", syntax, syntax.Offset)
-	}
-	return err
 }
 
 func normalise(value any) (any, error) {

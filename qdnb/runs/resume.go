@@ -237,7 +237,7 @@ func metaOf(arrays map[string]npz.Array, about any) error {
 		return errors.New("it has no metadata")
 	}
 	if err := json.Unmarshal(text, about); err != nil {
-		return syntaxError(err)
+		return names.JSON(err)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/internal/cell"
+	"example.com/qdnb/internal/names"
 )
 
 // Names within a run's folder.
@@ -67,7 +68,7 @@ func Open(dir string) (*Run, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(data, &r.Status); err != nil {
-		return nil, fmt.Errorf("%s is damaged (%w); remove it: training writes a new one", file, syntaxError(err))
+		return nil, fmt.Errorf("%s is damaged (%w); remove it: training writes a new one", file, names.JSON(err))
 	}
 	return r, nil
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"example.com/qdnb/internal/names"
 )
 
 // Status is the newest state of a run, as stored in status.json. Training resumes from a
@@ -108,7 +110,7 @@ func (s Status) MarshalJSON() ([]byte, error) {
 func (s *Status) UnmarshalJSON(data []byte) error {
 	file := statusFile{statusFields: statusFields(*s)}
 	if err := json.Unmarshal(data, &file); err != nil {
-		return syntaxError(err)
+		return names.JSON(err)
 	}
 	if file.Generation < 0 || file.Evaluations < 0 || file.EnvSteps < 0 || file.Seconds < 0 || file.CPUSeconds < 0 {
 		return errors.New("its counters are negative")

@@ -188,8 +188,11 @@ func TestReadingWhatIsNotThere(t *testing.T) {
 	errtest.Want(t, errtest.Of(w.Repertoire()), "finish training")
 	errtest.Want(t, errtest.Of(w.Metrics()), "logged nothing")
 	errtest.Equal(t, "snapshots", len(must.Get(w.Snapshots())), 0)
-	must.Do(os.WriteFile(filepath.Join(w.Dir, statusFileName), []byte(`{"generation":`), 0o666))
-	errtest.Want(t, errtest.Of(Open(w.Dir)), "status.json is damaged")
+	for text, says := range map[string]string{`{"generation":`: "not valid JSON: unexpected end",
+		`{"generation":"x"}`: "(generation has the wrong type (string))", `[]`: "(its value has the wrong type (array))"} {
+		must.Do(os.WriteFile(filepath.Join(w.Dir, statusFileName), []byte(text), 0o666))
+		errtest.Want(t, errtest.Of(Open(w.Dir)), "status.json is damaged", says)
+	}
 }
 
 func TestLogChecksItsRows(t *testing.T) {
