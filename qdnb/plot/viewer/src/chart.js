@@ -9,6 +9,9 @@ export function number(x) {
   return text.replaceAll("-", "−");
 }
 
+// capital returns a label as figures write it: names of one letter stay.
+const capital = (label) => /^\p{L}{2}/u.test(label) ? label[0].toUpperCase() + label.slice(1) : label;
+
 export class Index {
   constructor(known, place, onPoint, onChoose) {
     this.known = known;
@@ -215,8 +218,8 @@ export class RepertoireMap extends Index {
       line(x0 - 4, y, x0, y);
       text(x0 - 7, y + 4, "end", t.text);
     }
-    text(x0 + w / 2, y0 + h + 33, "middle", names[0], { class: "name" });
-    parts.push(make("text", { class: "name", "text-anchor": "middle", transform: `translate(${x0 - 37} ${y0 + h / 2}) rotate(-90)` }, names[1]));
+    text(x0 + w / 2, y0 + h + 33, "middle", capital(names[0]), { class: "name" });
+    parts.push(make("text", { class: "name", "text-anchor": "middle", transform: `translate(${x0 - 37} ${y0 + h / 2}) rotate(-90)` }, capital(names[1])));
     if (range) {
       const bx = x0 + w + 12, bw = 12;
       const stops = Array.from({ length: 17 }, (_, i) => make("stop", { offset: i / 16, "stop-color": this.color(range[0] + (range[1] - range[0]) * i / 16) }));
@@ -228,7 +231,7 @@ export class RepertoireMap extends Index {
         text(bx + bw + 7, y + 4, "start", t.text);
       }
       const labels = 11 + 7.2 * Math.max(...map.Bar.map((t) => t.text.length));
-      parts.push(make("text", { class: "name", "text-anchor": "middle", transform: `translate(${bx + bw + labels + 12} ${y0 + h / 2}) rotate(-90)` }, map.Label));
+      parts.push(make("text", { class: "name", "text-anchor": "middle", transform: `translate(${bx + bw + labels + 12} ${y0 + h / 2}) rotate(-90)` }, capital(map.Label)));
     }
     this.axes.replaceChildren(...parts);
     // Dots mark the cells with a film, unless all filled cells have one.
