@@ -54,6 +54,10 @@ class Renderer(IPythonRenderer):
     def inline_math(self, body: str) -> str:
         return mathml(body)
 
+    def codespan(self, text: str) -> str:
+        """Code that fits into a line of a phone is not broken, as at the hyphens of an option."""
+        return super().codespan(text).replace("<code", '<code class="short"', 1) if len(text) <= 32 else super().codespan(text)
+
     def table(self, text: str) -> str:
         return f'<div class="wide"><table>{text}</table></div>\n'
 
@@ -129,8 +133,10 @@ def add_documents(site: Site) -> None:
 
 
 def add_notebooks(site: Site) -> None:
-    """The notebooks as executed, by the exporter of `make notebooks`; only the body is kept."""
-    for file in sorted((ROOT / "notebooks").glob("*.ipynb")):
+    """The notebooks as executed, in the order of their index, by the exporter of `make notebooks`; only the body is kept."""
+    folder = ROOT / "notebooks"
+    order = ["index", *re.findall(r"\]\((\w+)\.ipynb\)", (folder / "index.ipynb").read_text(encoding="utf-8"))]
+    for file in sorted(folder.glob("*.ipynb"), key=lambda file: order.index(file.stem)):
         page = outputs.html_of(nbformat.read(file, as_version=4), file.stem)
         body = re.search(r"<main>(.*)</main>", page, re.DOTALL)
         assert body is not None
