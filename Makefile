@@ -286,11 +286,11 @@ reproduction: check compile ## write docs/reproduction.md (REPRODUCTION=... for 
 	@go run ./cmd/qdnb reproduction $(REPRODUCTION:%=--in %) --out docs
 
 .PHONY: docs-figures
-docs-figures: check compile plugin ## draw the figures of the pages in docs, and docs/own_robot.gif (long: it trains)
+docs-figures: check compile plugin ## draw the pictures of the pages in docs (long: it trains; needs chromium)
 	@mkdir -p build
 	@go build -o build/qdnb ./cmd/qdnb
 	@go run ./internal/docfigures
-	@echo "make docs-figures: wrote the figures in docs"
+	@echo "make docs-figures: wrote the pictures in docs"
 
 .PHONY: docs-settings
 docs-settings: check compile ## write the tables of settings in docs/algorithms, from the structs' comments and defaults

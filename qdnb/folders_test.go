@@ -70,10 +70,10 @@ func TestNoOtherWayOut(t *testing.T) {
 	network := regexp.MustCompile(`^net($|/http|/rpc|/smtp|/textproto)|^os/exec$|go-xla/installer`)
 	known := map[string][]string{
 		// pip; Python's path; MuJoCo's compiler in Python, and MuJoCo to play gaits; ffmpeg, for films of these; qdnb
-		// itself; qdnb for figures of the documents; the user's own simulator; git, for the commit
+		// itself; qdnb and programs of the documents for their figures; the user's own simulator; git, for the commit
 		"os/exec": {"internal/wheel/wheel.go", "xla/backend/plugin.go", "envs/mujoco/compiler/compiler.go",
 			"envs/mujoco/compiler/python.go", "envs/mujoco/compiler/peer.go", "cmd/qdnb/play.go",
-			"cmd/qdnb/sweep.go", "internal/docfigures/algorithms.go", "internal/docfigures/runs.go", "envs/process.go",
+			"cmd/qdnb/sweep.go", "internal/docfigures/programs.go", "internal/docfigures/runs.go", "envs/process.go",
 			"qdnb/session/machine.go"},
 		"github.com/gomlx/go-xla/installer": {"xla/backend/plugin.go"},
 	}

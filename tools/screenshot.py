@@ -1,4 +1,4 @@
-"""screenshot.py PAGE...: takes full-page screenshots of HTML pages with a headless Chromium, as PAGE.png next to the page.
+"""screenshot.py PAGE...: takes screenshots of whole HTML pages with a headless Chromium, as PAGE.png next to the page.
 
 Needs only Python's standard library and a browser. Without a browser it prints a line and exits with status 0, because
 nothing else in the project needs the pictures.
@@ -67,6 +67,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pages", nargs="+", type=Path, metavar="PAGE")
     parser.add_argument("--width", type=int, default=1000, help="width of the window in CSS pixels (default: 1000)")
+    parser.add_argument("--height", type=int, help="height of the window (default: that of the page)")
     args = parser.parse_args()
 
     browser = find_browser()
@@ -81,7 +82,7 @@ def main() -> int:
         status.show(f"screenshot {number} of {total}: {page}{left}")
         picture = page.resolve().with_suffix(".png")
         try:
-            height = height_of(browser, page.resolve(), args.width)
+            height = args.height or height_of(browser, page.resolve(), args.width)
             scale = min(1, MAX_HEIGHT / height)  # long pages are drawn smaller
             size = [f"--window-size={args.width},{height}", f"--force-device-scale-factor={scale}"]
             browse(browser, *size, f"--screenshot={picture}", page.resolve().as_uri())

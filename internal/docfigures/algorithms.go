@@ -5,13 +5,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-
-	"example.com/qdnb/internal/npz/atomicfile"
 )
 
 // algorithms are the pictures of docs/algorithms that show runs of the commands on these pages: the
@@ -101,18 +98,10 @@ func trained(ctx context.Context, folder, name, like string, settings []string, 
 	drawn := filepath.Join(folder, "figures", name)
 	for _, args := range [][]string{append(args, "--quiet", "--runs", folder),
 		{"show", name + "-", "--runs", folder, "--figures", drawn}} {
-		qdnb := exec.CommandContext(ctx, "build/qdnb", args...)
-		qdnb.Stderr = os.Stderr
-		if err := qdnb.Run(); err != nil {
-			return nil, fmt.Errorf("qdnb %s: %w", strings.Join(args, " "), err)
+		if err := start(ctx, nil, "build/qdnb", args...); err != nil {
+			return nil, err
 		}
 	}
 	data, err := os.ReadFile(filepath.Join(drawn, figure+".png"))
 	return picture(data), err
 }
-
-// picture is the content of a file.
-type picture []byte
-
-// Save writes the file.
-func (p picture) Save(path string) error { return atomicfile.WriteBytes(path, p) }

@@ -2,11 +2,11 @@ package main
 
 import (
 	"cmp"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/records"
 )
 
@@ -25,9 +25,24 @@ func TestPicturesOfAlgorithms(t *testing.T) {
 			t.Errorf("algorithms has no entry for the picture of %s", name)
 		}
 	}
+}
+
+// Each picture in docs is drawn by a command, and what commands draw is there.
+func TestPicturesHaveCommands(t *testing.T) {
+	t.Chdir("../..")
+	drawn := []string{"reproduction.png"} // by `make reproduction`
 	for _, page := range pages {
-		if _, err := os.Stat(filepath.Join("docs", page.file)); err != nil {
-			t.Errorf("make docs-figures draws it, but it was not committed: %v", err)
+		drawn = append(drawn, page.file)
+	}
+	var found []string
+	for _, pattern := range []string{"docs/*.png", "docs/*.gif", "docs/*/*.png", "docs/*/*.gif"} {
+		for _, file := range must.Get(filepath.Glob(pattern)) {
+			found = append(found, filepath.ToSlash(must.Get(filepath.Rel("docs", file))))
 		}
+	}
+	slices.Sort(drawn)
+	slices.Sort(found)
+	if !slices.Equal(found, drawn) {
+		t.Errorf("docs has the pictures %v; commands draw %v", found, drawn)
 	}
 }

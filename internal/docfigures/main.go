@@ -1,6 +1,6 @@
-// Command docfigures draws the figures of the pages in docs, from measurements, tables of the pages,
-// shipped runs and short runs (`make docs-figures`), or only those that its arguments name. It runs at
-// the root of the checkout, where build/qdnb is.
+// Command docfigures draws the pictures of the pages in docs, from measurements, tables of the pages,
+// shipped runs, and by the commands and programs on the pages (`make docs-figures`), or only those that
+// its arguments name. It runs at the root of the checkout, where build/qdnb is.
 package main
 
 import (
@@ -31,7 +31,20 @@ var pages = append(algorithmPages(), []page{
 	{"algorithms/ppo.png", shipped(paper.Hurdles)},
 	{"environments.png", grid(environments)},
 	{"own_robot.gif", ownRobot},
+	{"repertoire.png", drawnBy("README.md", `. "github.com/gomlx/gomlx/core/graph"`,
+		`"example.com/qdnb/qdnb"`, `"example.com/qdnb/qdnb/algorithms/evolution"`, `"example.com/qdnb/qdnb/nb"`,
+		`"example.com/qdnb/qdnb/plot/figures"`, `"example.com/qdnb/xla/random"`)},
+	{"guides/cart-pole.png", drawnBy("docs/guides/add-an-environment.md")},
+	{"guides/variants.png", shownIn("notebooks/variants.ipynb", "With the same number of evaluations")},
+	{"guides/tab.png", written("build/tab/qdnb.png", "make test-tab")},
+	{"viewer.png", written("DIR/viewer.png", "build/qdnb show "+shippedWalker+" --html DIR/viewer.html",
+		"python3 tools/screenshot.py --width 960 --height 600 DIR/viewer.html")},
+	{"reference/corrected.png", written("DIR/corrected.png",
+		"build/qdnb eval "+shippedWalker+" --corrected --episodes 64 --figure DIR/corrected.png")},
 }...)
+
+// shippedWalker names a run for `qdnb`.
+const shippedWalker = "map-elites-walker-uni-0 --runs notebooks/results-skills/runs"
 
 // saver is a figure or an animation.
 type saver interface{ Save(path string) error }

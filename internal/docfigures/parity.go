@@ -64,8 +64,12 @@ func parity(context.Context, string) (figures.Grid, error) {
 			groups = append(groups, figures.BoxGroup{Label: cmp.Or(labels[side], side),
 				Boxes: []figures.Box{{Name: s.algorithm, Values: s.of[side]}}})
 		}
-		panels.Add(figures.Boxes(figures.Axes{Title: figures.MethodName(s.algorithm), YLabel: "QD score"},
-			figures.BoxOptions{Points: "One seed"}, groups...))
+		panel, err := figures.Boxes(figures.Axes{Title: figures.MethodName(s.algorithm), YLabel: "QD score"},
+			figures.BoxOptions{Points: "One seed"}, groups...)
+		if err == nil {
+			panel.Legend = panel.Legend[len(groups):] // the title names the method
+		}
+		panels.Add(panel, err)
 	}
 	return panels.InRows(3)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -171,7 +172,11 @@ func history(context.Context, string) (figures.Grid, error) {
 		lines         []figures.Series
 	}{{title: "Speed-up", column: "ratio"}, {title: "Time of make test", column: "qdnb_s"}}
 	for _, r := range rows {
-		at := strings.Join([]string{r["date"], r["commit"]}, "\n")
+		day, err := time.Parse(time.DateOnly, r["date"])
+		if err != nil {
+			return figures.Grid{}, err
+		}
+		at := fmt.Sprintf("%s\n%.7s", day.Format("2 Jan"), r["commit"])
 		if n := len(ticks); n == 0 || ticks[n-1].Label != at {
 			ticks = append(ticks, plot.Tick{Value: float64(n), Label: at})
 		}
