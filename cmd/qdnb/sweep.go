@@ -339,7 +339,7 @@ func writeResults(root string, lines []sweep.Line, dir string) error {
 type sweepShipCmd struct {
 	planFlags
 	Out     string `required:"" placeholder:"DIR"`
-	Scale   string `required:"" enum:"paper,medium,small,smoke"`
+	Scale   string `required:"" placeholder:"NAME" enum:"paper,medium,small,smoke"`
 	Machine string `placeholder:"TEXT"`
 	Commit  string `placeholder:"HASH"`
 }
