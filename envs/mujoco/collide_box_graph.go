@@ -54,6 +54,28 @@ func (b box) radius(n algebra.Vector) algebra.Num {
 	return sum
 }
 
+// facesApart is the largest distance of two boxes along the normal of a face of either, given the way from the centre
+// of the first to that of the second. It is at most their distance, and below 0 where they overlap.
+func facesApart(one, two box, apart algebra.Vector) algebra.Num {
+	var cosines [3][3]algebra.Num
+	for i, u := range one.axis {
+		for j, w := range two.axis {
+			cosines[i][j] = u.Dot(w).Abs().Materialize()
+		}
+	}
+	alongOne, alongTwo := one.along(apart), two.along(apart)
+	most := algebra.Constant(apart.X.Rows, -huge)
+	for i := range 3 {
+		first, second := alongOne[i].Abs().Minus(one.half[i]), alongTwo[i].Abs().Minus(two.half[i])
+		for j := range 3 {
+			first = first.Minus(two.half[j].Times(cosines[i][j]))
+			second = second.Minus(one.half[j].Times(cosines[j][i]))
+		}
+		most = most.Max(first).Max(second)
+	}
+	return most.Materialize()
+}
+
 // toward is 1 for positive numbers and 0, else -1.
 func toward(x algebra.Num) algebra.Num {
 	one := algebra.Constant(x.Rows, 1)

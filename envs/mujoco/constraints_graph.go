@@ -30,7 +30,7 @@ type contact struct {
 	Frame    [3]algebra.Vector // the normal, from the first geom to the second, and two tangents
 	Friction [5]algebra.Num    // see [parameters]
 	Jacobian [6]*Node          // between links: of the motions of a perAxis by the dofs, [n, nv, B]
-	Rows     *Node             // of deepest contacts: their rows among all of the set's, int32 [n, B]; nil: all
+	Rows     *Node             // of the deepest or nearest contacts: their rows among all of the set's, int32 [n, B]; nil: all
 }
 
 // perAxis holds numbers of contacts along their normals and both tangents, and of the turns about these three. Those
@@ -207,7 +207,7 @@ func materializedStack(of []algebra.Num) algebra.Num { return algebra.Concat(of.
 // collisions finds the contacts of each of [System.contacts].
 func (s *System) collisions(k kinematics) (all []contact) {
 	for _, set := range s.contacts {
-		found := s.collide(k, set)
+		found := s.nearest(k, set)
 		if !slices.Contains(s.acting, set) { // tangents of the deepest suffice
 			found.Frame = [3]algebra.Vector{found.Frame[0]}
 		}
@@ -216,15 +216,17 @@ func (s *System) collisions(k kinematics) (all []contact) {
 	return all
 }
 
-// collide finds the contacts of a set.
+// collide finds the contacts of all pairs of a set.
 func (s *System) collide(k kinematics, set *contactSet) contact {
 	at, _ := s.relativePlaces(k, set.sides)
-	var touches []touch
 	if set.onTerrain {
-		touches = s.onTerrain(k, set, at[0], at[1])
-	} else {
-		touches = set.collide(set, at[0], at[1])
+		return contactOf(s.onTerrain(k, set, at[0], at[1]))
 	}
+	return contactOf(set.collide(set, at[0], at[1]))
+}
+
+// contactOf returns touches as a contact of a row each.
+func contactOf(touches []touch) contact {
 	var distance []algebra.Num
 	var point, normal, one, other []algebra.Vector
 	for _, t := range touches {

@@ -23,10 +23,16 @@ type contactSet struct {
 	hulls     []Hull            // of the second geoms of each pair, if they are meshes
 
 	dim   int           // 1, 3, 4 or 6; the largest of the pairs, whose friction is 0 where they have fewer
+	near  int           // pairs of boxes of each copy whose contacts are found, the nearest; 0: all
 	rows  int           // contacts of each copy
 	parts []*contactSet // whose deepest contacts these are; nil: all are found here
 	acts  []algebra.Num // see [System.masks]
 	parameters
+}
+
+// boxes reports whether a set is of pairs of boxes of links, the costliest ones.
+func (c *contactSet) boxes() bool {
+	return c.sides[0].group == anyLink && c.points == colliders[[2]GeomType{Box, Box}].points
 }
 
 // parameters are those of each contact of a set, which are sorted by point, then by pair.
@@ -254,6 +260,12 @@ func (s *System) selection(parts []*contactSet) *contactSet {
 		}
 	}
 	set.acts, set.rows = s.masks(links[1], links[0]), min(s.LinkContacts(), set.margin.Rows)
+	for _, part := range parts {
+		// Twice as many as act, since boxes that overlap along their faces may be apart along their edges.
+		if near := 2 * set.rows; part.boxes() && near < len(part.geoms) {
+			part.near = near
+		}
+	}
 	if set.rows < set.margin.Rows {
 		s.notes = append(s.notes, fmt.Sprintf("of %d possible contacts between links, the %d deepest act at a time",
 			set.margin.Rows, set.rows))

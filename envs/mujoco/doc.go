@@ -41,7 +41,7 @@
 // A contact with what cannot move adds a spring to its link, as if to its inertia. So the Newton system has
 // the pattern of the mass matrix, and its factor no other entries. Contacts between links and equalities
 // are not in the factor; solveCoupled adds them as rank-one updates. Of the contacts between links, each
-// copy keeps the deepest ([Options.LinkContacts]).
+// copy keeps the deepest ([Options.LinkContacts]), and of many pairs of boxes only the nearest are looked at.
 //
 // Capsules that are exactly parallel have one contact here, and up to two in MuJoCo. Where the side of a capsule that is
 // nearly parallel to the end of a cylinder touches its rim, MuJoCo has two contacts along a line that is not known: the

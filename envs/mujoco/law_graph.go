@@ -20,29 +20,25 @@ func (l law) impedance(r algebra.Num) algebra.Num {
 	}
 	// x^p / mid^(p-1) below the midpoint, and the same from the other end above it
 	curve := func(x, mid algebra.Num) algebra.Num {
-		scale := algebra.Num{Rows: mid.Rows, Known: make([]float64, mid.Rows)}
-		for i := range scale.Known {
-			scale.Known[i] = 1 / math.Pow(mid.Known[i], l.power.Known[i]-1)
-		}
-		return power(x, l.power).Times(scale)
+		return power(x, l.power).Times(one.Over(power(mid, l.power.Add(-1))))
 	}
 	rest := one.Minus(l.midpoint)
 	y := l.midpoint.Less(x).Choose(one.Minus(curve(one.Minus(x), rest)), curve(x, l.midpoint))
 	return l.low.Plus(y.Times(l.high.Minus(l.low)))
 }
 
-// power is x to a known power of at least 1.
+// power is x from 0 to 1 to a power of at least 0.
 func power(x, p algebra.Num) algebra.Num {
 	if p.Is(2) {
 		return x.Square()
 	}
-	if x.Node == nil {
+	if x.Node == nil && p.Node == nil {
 		out := algebra.Num{Rows: x.Rows, Known: make([]float64, x.Rows)}
 		for i := range out.Known {
 			out.Known[i] = math.Pow(x.Known[i], p.Known[i])
 		}
 		return out
 	}
-	x = x.Max(algebra.Constant(x.Rows, 1e-30))
-	return algebra.Num{Rows: x.Rows, Node: Exp(p.Times(algebra.Num{Rows: x.Rows, Node: Log(x.Node)}).Node)}
+	logarithm := x.Max(algebra.Constant(x.Rows, 1e-30)).Apply(math.Log, Log)
+	return p.Times(logarithm).Apply(math.Exp, Exp)
 }

@@ -2,6 +2,7 @@ package mujoco
 
 import (
 	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"testing"
@@ -113,5 +114,47 @@ func TestDeepestContactsAreSelected(t *testing.T) {
 		if off := distance(got, want[i]) / norm(want[i]); !(off < 1e-4) {
 			t.Errorf("state %d: the accelerations are off by %.1e", i, off)
 		}
+	}
+}
+
+// Of pairs of boxes the nearest are found, with all their contacts.
+func TestNearestBoxesAreFound(t *testing.T) {
+	s := must.Get(NewSystem(compiled("accepted/own_sliding"), Options{}))
+	set := s.contacts[slices.IndexFunc(s.contacts, func(c *contactSet) bool { return c.boxes() })]
+	set.near = 6
+	random, states := rand.New(rand.NewPCG(1, 2)), make([][]float64, 20)
+	for i := range states { // boxes near each other
+		states[i] = slices.Clone(s.model.QPos0)
+		for _, at := range s.model.JntQPosAdr {
+			for k := range 7 {
+				if states[i][at+k] = 0.25 * random.NormFloat64(); k >= 3 {
+					states[i][at+k] = random.NormFloat64()
+				}
+			}
+		}
+	}
+	out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
+		k := s.kinematics(split(in[0], s.places), conditions{})
+		near := s.nearest(k, set)
+		return []*graph.Node{s.collide(k, set).Distance.Matrix(), near.Distance.Matrix(),
+			graph.ConvertDType(near.Rows, dtypes.Float32)}
+	}, batchLast(states))
+	all, found, rows := batchFirst(t, out[0]), batchFirst(t, out[1]), batchFirst(t, out[2])
+	touching := 0
+	for i, distances := range all {
+		for at, row := range rows[i] {
+			if got, want := found[i][at], distances[int(row)]; math.Abs(got-want) > 1e-6 {
+				t.Errorf("state %d: contact %v is at %v, want %v", i, row, got, want)
+			} else if want < 0 {
+				touching++
+			}
+			distances[int(row)] = far
+		}
+		if len(rows[i]) != set.near*set.points || slices.Min(distances) < 0 {
+			t.Errorf("state %d: %d contacts are found, and another is at %v", i, len(rows[i]), slices.Min(distances))
+		}
+	}
+	if len(set.geoms) <= set.near || touching == 0 {
+		t.Errorf("%d pairs, and %d contacts: this tests nothing", len(set.geoms), touching)
 	}
 }

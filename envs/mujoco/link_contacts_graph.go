@@ -13,8 +13,8 @@ import (
 )
 
 // deepest finds the contacts of a set that is selected from others: of each copy those that are deepest within
-// their margins. Numbers of all contacts are computed; those of the deepest are gathered, so that all that
-// follows sees set.rows contacts. Of the parameters of all contacts it returns those of the deepest.
+// their margins. Of the parameters of all contacts it returns those of the deepest, so that all that follows sees
+// set.rows contacts.
 func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p parameters) (
 	c contact, _ parameters, violation, d algebra.Num,
 ) {
@@ -37,24 +37,31 @@ func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p pa
 	if len(origin) > 0 {
 		from = stackVectors(origin)
 	}
-	violation = c.Distance.Minus(p.margin).Materialize()
-	d = p.law.impedance(violation)
+	margin, of := p.margin, s.rowsOf(contacts, set)
+	if of != nil {
+		margin = pick(margin, of)
+	}
+	violation = c.Distance.Minus(margin).Materialize()
 	mask := set.acts
 	if set.rows < violation.Rows {
 		rows := lowest(violation.Matrix(), set.rows)
-		c.Rows = rows
-		for _, x := range []*algebra.Num{&violation, &d, &c.Point.X, &c.Point.Y, &c.Point.Z, &along.X, &along.Y, &along.Z,
-			&from.X, &from.Y, &from.Z, &p.friction[0], &p.friction[1], &p.friction[2], &p.friction[3], &p.friction[4],
-			&p.law.stiffness, &p.law.damping, &p.tangent.damping, &p.weight} {
+		for _, x := range []*algebra.Num{&violation, &c.Point.X, &c.Point.Y, &c.Point.Z, &along.X, &along.Y, &along.Z} {
+			*x = pick(*x, rows)
+		}
+		if c.Rows = rows; of != nil {
+			c.Rows = pickRows(of, rows)
+		}
+		for _, x := range append(p.numbers(), &from.X, &from.Y, &from.Z) {
 			if x.Rows > 0 {
-				*x = pick(*x, rows)
+				*x = pick(*x, c.Rows)
 			}
 		}
 		mask = nil
 		for _, x := range set.acts {
-			mask = append(mask, pick(x, rows))
+			mask = append(mask, pick(x, c.Rows))
 		}
 	}
+	d = p.law.impedance(violation)
 	one, other := touch{normal: along}.frame()
 	c.Frame, c.Friction = [3]algebra.Vector{along, one, other}, p.friction
 	linear := s.jacobian(k, c.Point, c.Frame, false, mask, from)
@@ -64,6 +71,51 @@ func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p pa
 		copy(c.Jacobian[3:set.dim], turning[:])
 	}
 	return c, p, violation, d
+}
+
+// nearest finds the contacts of a set: of all pairs, or of the set.near pairs of each copy that are nearest, from
+// which the deepest contacts are selected.
+func (s *System) nearest(k kinematics, set *contactSet) contact {
+	if set.near == 0 {
+		return s.collide(k, set)
+	}
+	at, _ := s.relativePlaces(k, set.sides)
+	pairs := lowest(facesApart(boxOf(at[0], set.sizes[0]), boxOf(at[1], set.sizes[1]),
+		at[1].position.Minus(at[0].position)).Minus(set.margin.Slice(0, len(set.geoms))).Matrix(), set.near)
+	few := *set
+	few.margin = pick(set.margin, pairs)
+	for i := range at {
+		at[i].position, few.sizes[i] = pickVector(at[i].position, pairs), pickVector(set.sizes[i], pairs)
+		turn := at[i].turn
+		at[i].turn = algebra.Rotation{X: pickVector(turn.X, pairs), Y: pickVector(turn.Y, pairs), Z: pickVector(turn.Z, pairs)}
+	}
+	found := contactOf(set.collide(&few, at[0], at[1]))
+	var rows []*Node
+	for point := range set.points {
+		rows = append(rows, AddScalar(pairs, point*len(set.geoms)))
+	}
+	found.Rows = Concatenate(rows, 0)
+	return found
+}
+
+// rowsOf returns the rows of contacts that were found of the parts of a set among all of them, int32 [n, B]; nil if
+// all were.
+func (s *System) rowsOf(contacts []contact, set *contactSet) *Node {
+	var rows []*Node
+	start, some := 0, false
+	for _, part := range set.parts {
+		found := contacts[slices.Index(s.contacts, part)]
+		of := found.Rows
+		if some = some || of != nil; of == nil {
+			of = Iota(found.Distance.Graph(), shapes.Make(dtypes.Int32, found.Distance.Matrix().Shape().Dimensions...), 0)
+		}
+		rows = append(rows, AddScalar(of, start))
+		start += part.rows
+	}
+	if !some {
+		return nil
+	}
+	return xla.Store(Concatenate(rows, 0))
 }
 
 // lowest returns the rows of the lowest numbers of each column of x [n, B], as int32 [count, B].
@@ -126,6 +178,17 @@ func pick(x algebra.Num, rows *Node) algebra.Num {
 		rows = Add(MulScalar(rows, batch), IotaLike(rows, 1))
 	}
 	return algebra.Num{Rows: count, Node: xla.Store(Gather(flat, Reshape(rows, count*batch, 1)))}
+}
+
+// pickVector is [pick] of each component.
+func pickVector(v algebra.Vector, rows *Node) algebra.Vector {
+	return v.Each(func(x algebra.Num) algebra.Num { return pick(x, rows) })
+}
+
+// pickRows is [pick] of rows.
+func pickRows(of, rows *Node) *Node {
+	x := algebra.Num{Rows: of.Shape().Dimensions[0], Node: Reshape(of, -1)}
+	return pick(x, rows).Matrix()
 }
 
 // bitsPerWord is the number of dofs in a number of a mask: float32 holds it exactly.

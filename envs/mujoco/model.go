@@ -12,8 +12,8 @@ type Model struct {
 	// OwnContacts are the pairs of geoms of one tree, the lower index first, that touched in 20 000 random poses;
 	// nil if that was not tried.
 	OwnContacts [][2]int
-	// LinkContacts is the largest number of modelled contacts between links at a time in random rollouts; 0 if there
-	// were none, or if that was not tried.
+	// LinkContacts is the largest number of modelled contacts between links at a time in random rollouts of a second
+	// and in control steps from random poses; 0 if there were none, or if that was not tried.
 	LinkContacts int
 	Activations  []Activation // MuJoCo's act, in its order
 	Tendons      []Tendon

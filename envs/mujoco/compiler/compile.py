@@ -39,29 +39,34 @@ def plain(value):
     return (value.astype(int) if value.dtype == bool else value).tolist()
 
 
-POSES = 20_000  # that are tried for contacts between the robot's own bodies
-
-
-def own_contacts(m):
-    """The pairs of geoms of one tree that touch in random poses, up to 5 % beyond the limits of joints."""
-    colliding = np.flatnonzero(m.geom_contype | m.geom_conaffinity)
-    links = {(int(m.body_rootid[body]), int(m.body_weldid[body])) for body in m.geom_bodyid[colliding]}
-    if m.npair == 0 and len({root for root, _ in links}) == len(links):
-        return []  # no tree has two links that may touch
-    d, draws = mujoco.MjData(m), np.random.default_rng(0)
-    poses = np.tile(m.qpos0, (POSES, 1))
+def poses(m, n):
+    """Random poses, up to 5 % beyond the limits of joints."""
+    draws, poses = np.random.default_rng(0), np.tile(m.qpos0, (n, 1))
     for kind, address, limited, (low, high) in zip(m.jnt_type, m.jnt_qposadr, m.jnt_limited, m.jnt_range):
         if kind == mujoco.mjtJoint.mjJNT_BALL:
-            poses[:, address:address + 4] = draws.standard_normal((POSES, 4))  # MuJoCo normalises them
+            poses[:, address:address + 4] = draws.standard_normal((n, 4))  # MuJoCo normalises them
         elif kind != mujoco.mjtJoint.mjJNT_FREE:
             if not limited:
                 reach = np.pi if kind == mujoco.mjtJoint.mjJNT_HINGE else 1
                 low, high = m.qpos0[address] - reach, m.qpos0[address] + reach
             beyond = 0.05 * (high - low)
-            poses[:, address] = draws.uniform(low - beyond, high + beyond, POSES)
+            poses[:, address] = draws.uniform(low - beyond, high + beyond, n)
+    return poses
+
+
+POSES = 20_000  # that are tried for contacts between the robot's own bodies
+
+
+def own_contacts(m):
+    """The pairs of geoms of one tree that touch in random poses."""
+    colliding = np.flatnonzero(m.geom_contype | m.geom_conaffinity)
+    links = {(int(m.body_rootid[body]), int(m.body_weldid[body])) for body in m.geom_bodyid[colliding]}
+    if m.npair == 0 and len({root for root, _ in links}) == len(links):
+        return []  # no tree has two links that may touch
+    d = mujoco.MjData(m)
     root = m.body_rootid[m.geom_bodyid]
     found = set()
-    for pose in poses:
+    for pose in poses(m, POSES):
         d.qpos[:] = pose
         mujoco.mj_kinematics(m, d)
         mujoco.mj_collision(m, d)
@@ -74,21 +79,37 @@ S, C, Y, B = (int(kind) for kind in (mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeo
                                      mujoco.mjtGeom.mjGEOM_CYLINDER, mujoco.mjtGeom.mjGEOM_BOX))
 MODELLED = [16 * a + b for a, b in ((S, S), (S, C), (C, C), (S, Y), (C, Y), (S, B), (C, B), (B, B))]  # see contacts.go
 ROLLOUTS, STEPS = 8, 500
+STARTS = 50
 
 
 def link_contacts(m):
-    """The largest number of modelled contacts between links at a time in rollouts of a second."""
+    """The largest number of modelled contacts between links at a time in rollouts of a second, and in control steps
+    from random poses in which links do not touch."""
     d, random, most = mujoco.MjData(m), np.random.default_rng(0), 0
-    steps = min(round(1 / m.opt.timestep), STEPS)
-    for _ in range(ROLLOUTS):
-        mujoco.mj_resetDataKeyframe(m, d, 0) if m.nkey else mujoco.mj_resetData(m, d)
-        d.qvel[:] = 0.1 * random.normal(size=m.nv)
+
+    def count():
+        kinds = np.sort(m.geom_type[between_links(m, d)], axis=1)
+        return int(np.isin(16 * kinds[:, 0] + kinds[:, 1], MODELLED).sum())
+
+    def roll(steps):
+        most = 0
         for ctrl in controls(m, random, m.opt.timestep * np.arange(steps)):
             d.ctrl[:] = ctrl
             mujoco.mj_step(m, d)
             if d.ncon > most:
-                kinds = np.sort(m.geom_type[between_links(m, d)], axis=1)
-                most = max(most, int(np.isin(16 * kinds[:, 0] + kinds[:, 1], MODELLED).sum()))
+                most = max(most, count())
+        return most
+
+    for _ in range(ROLLOUTS):
+        mujoco.mj_resetDataKeyframe(m, d, 0) if m.nkey else mujoco.mj_resetData(m, d)
+        d.qvel[:] = 0.1 * random.normal(size=m.nv)
+        most = max(most, roll(min(round(1 / m.opt.timestep), STEPS)))
+    for pose in poses(m, STARTS):
+        mujoco.mj_resetData(m, d)
+        d.qpos[:], d.qvel[:] = pose, random.normal(size=m.nv)
+        mujoco.mj_forward(m, d)
+        if count() == 0:
+            most = max(most, roll(round(0.02 / m.opt.timestep)))
     return most
 
 
