@@ -157,23 +157,27 @@ func welcome(t *testing.T, name string, kind backend.Kind, programs []session.Pr
 // Programs for TPUs are built. Those for GPUs are checked with the ledger. Small networks have the same operations as the
 // paper's.
 func TestProgramsForAcceleratorsBuild(t *testing.T) {
+	builds := func(name string, spec qdnb.Spec, kind backend.Kind, devices int) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			welcome(t, name, kind, must.Get(spec.Programs(kind, devices)))
+		})
+	}
 	for _, name := range records.Names() {
-		spec := qdnb.Smallest(name, "")
-		welcome(t, name, backend.TPU, must.Get(spec.Programs(backend.TPU, 1)))
-		if name == "map-elites" || name == "pga-aurora" {
-			welcome(t, name+" on two devices", backend.CUDA, must.Get(spec.Programs(backend.CUDA, 2)))
-		}
+		builds(name, qdnb.Smallest(name, ""), backend.TPU, 1)
+	}
+	for _, name := range []string{"map-elites", "pga-aurora"} {
+		builds(name+" on two devices", qdnb.Smallest(name, ""), backend.CUDA, 2)
 	}
 	for _, spec := range []qdnb.Spec{{Algorithm: "dads-reward", Env: "ant-uni"}, {Algorithm: "map-elites", Env: "ant-maze"},
 		{Algorithm: records.HierarchicalControl, Env: "halfcheetah-hurdles"}, {Algorithm: records.Adaptation, Env: "ant-maze"}} {
-		welcome(t, spec.Algorithm+" on "+spec.Env, backend.TPU, must.Get(spec.Programs(backend.TPU, 1)))
+		builds(spec.Algorithm+" on "+spec.Env, spec, backend.TPU, 1)
 	}
 	small := runs.Assign("cells=64", "cvt_samples=500", "hidden=[8,8]")
 	for _, env := range envs.Names() {
 		if !strings.HasSuffix(env, "-v5") || env == "Humanoid-v5" {
 			continue // no robot of MuJoCo, or one that differs only in its descriptor or takes seconds to build
 		}
-		spec := qdnb.Spec{Algorithm: "map-elites", Env: env, Tune: small}
-		welcome(t, "map-elites on "+env, backend.TPU, must.Get(spec.Programs(backend.TPU, 2)))
+		builds("map-elites on "+env, qdnb.Spec{Algorithm: "map-elites", Env: env, Tune: small}, backend.TPU, 2)
 	}
 }

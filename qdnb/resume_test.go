@@ -170,7 +170,10 @@ func TestVariantsResumeBitForBit(t *testing.T) {
 				Values:       [][]float64{{0.5}, {1}, {3}}, Episodes: 2, Runs: folder, Quiet: true})
 		}},
 	} {
-		t.Run(name, func(t *testing.T) { resumes(t, c.train, c.budgets...) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resumes(t, c.train, c.budgets...)
+		})
 	}
 }
 
@@ -359,6 +362,7 @@ func TestSwarm(t *testing.T) {
 	}
 	for seed := first; seed <= last; seed++ {
 		t.Run(fmt.Sprintf("QDNB_SWARM=%d", seed), func(t *testing.T) {
+			t.Parallel()
 			draw := rand.New(rand.NewPCG(seed, 0))
 			spec, folder := drawnRun(draw), t.TempDir()
 			t.Logf("%s with %s", spec.Algorithm, must.Get(spec.Config()).Hyperparameters)

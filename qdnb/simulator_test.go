@@ -138,6 +138,7 @@ func TestWrappedSimulators(t *testing.T) {
 func TestSimulators(t *testing.T) {
 	for _, algorithm := range []string{"map-elites", "cma-mae", "dns", "mome"} {
 		t.Run(algorithm, func(t *testing.T) {
+			t.Parallel()
 			const generations = 5
 			folder := t.TempDir()
 			first := train(t, simulated(algorithm, t.TempDir(), 1))
@@ -201,12 +202,15 @@ func TestStrategiesWithinBounds(t *testing.T) {
 		fitness, qdScore float64
 	}{{"sep-cma-es", "batch=108", 400, 0.5, -0.2, 4360}, {"cma-es", "batch=108", 200, 0.5, -0.5, 4330},
 		{"lm-ma-es", "batch=60", 200, 0.5, -1, 4220}, {"openai-es", "batch=108", 300, 1, -0.2, 4180}} {
-		spec := Spec{Algorithm: "cma-mae", Environment: task(c.optimum), Runs: t.TempDir(), Backend: "go",
-			Quiet: true, Budget: Generations(c.generations), Tune: runs.Assign("emitters=3", "cells=100", "cvt_samples=2000",
-				c.batch, "strategy="+c.strategy)}
-		if s := train(t, spec).Status; s.MaxFitness < c.fitness || s.QDScore < c.qdScore {
-			t.Errorf("%s: max fitness %g, QD score %g", c.strategy, s.MaxFitness, s.QDScore)
-		}
+		t.Run(c.strategy, func(t *testing.T) {
+			t.Parallel()
+			spec := Spec{Algorithm: "cma-mae", Environment: task(c.optimum), Runs: t.TempDir(), Backend: "go",
+				Quiet: true, Budget: Generations(c.generations), Tune: runs.Assign("emitters=3", "cells=100",
+					"cvt_samples=2000", c.batch, "strategy="+c.strategy)}
+			if s := train(t, spec).Status; s.MaxFitness < c.fitness || s.QDScore < c.qdScore {
+				t.Errorf("max fitness %g, QD score %g", s.MaxFitness, s.QDScore)
+			}
+		})
 	}
 }
 

@@ -231,6 +231,7 @@ func TestEnvironmentOfAVariant(t *testing.T) {
 func TestEndOfBudgetIsMeasured(t *testing.T) {
 	for _, algorithm := range []string{"diayn-reward", "sac", "dns", "aurora"} {
 		t.Run(algorithm, func(t *testing.T) {
+			t.Parallel()
 			of := func(folder string, generations int) Spec {
 				spec := smallRun(algorithm, folder, generations)
 				spec.KeepReplay, spec.Corrected, spec.Seed = true, 2, 3
