@@ -194,9 +194,7 @@ func TestAutoResetMistakesGiveOneLine(t *testing.T) {
 				return xla.Out(env.Reset(random.Key{Hi: word.Tree, Lo: word.Tree}).Reward)
 			})), want)
 	}
-	if got := envs.AutoReset(walk{}, 0).Spec().Length; got != 4 {
-		t.Errorf("episodes of the task's own length have %d steps", got)
-	}
+	errtest.Equal(t, "steps of episodes of the task's own length", envs.AutoReset(walk{}, 0).Spec().Length, 4)
 }
 
 // sideways has its batch on the first axis of its physics state.

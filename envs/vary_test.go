@@ -278,8 +278,6 @@ func TestPerturbations(t *testing.T) {
 			must.Do(envs.Conditions{p: value}.Check())
 			changed[fmt.Sprint(value)] = true
 		}
-		if len(changed) != want.n {
-			t.Errorf("%s has %d different values", p, len(changed))
-		}
+		errtest.Equal(t, fmt.Sprintf("different values of %s", p), len(changed), want.n)
 	}
 }

@@ -120,9 +120,7 @@ func survives(t *testing.T, spec Spec) {
 				}
 			}
 		}
-		if invalid != float64(run.Status.Invalid) {
-			t.Errorf("%s: metrics.csv counts %g, status.json %d", fault, invalid, run.Status.Invalid)
-		}
+		errtest.Equal(t, fault+": invalid evaluations in metrics.csv", invalid, float64(run.Status.Invalid))
 	}
 }
 
@@ -293,9 +291,8 @@ func TestPartsMakeAlgorithms(t *testing.T) {
 		if plain[c.want] == nil {
 			plain[c.want] = run
 		}
-		if bytes.Equal(finished(t, run), finished(t, plain[c.want])) != c.same {
-			t.Errorf("%s is %s: %v, want %v", run.Name(), c.want, !c.same, c.same)
-		}
+		same := bytes.Equal(finished(t, run), finished(t, plain[c.want]))
+		errtest.Equal(t, fmt.Sprintf("%s is %s", run.Name(), c.want), same, c.same)
 		if c.part != nil && (run.Config.Algorithm != "mine" || !strings.HasPrefix(run.Name(), "mine-pointmaze-1-")) {
 			t.Errorf("it is called %s", run.Name())
 		}

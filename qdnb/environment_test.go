@@ -259,9 +259,7 @@ func TestTasksWithoutPhysics(t *testing.T) {
 			t.Errorf("%s: cell %d has fitness %g, replayed %g", env, cell, repertoire.Fitnesses[cell],
 				result.Fitnesses[0])
 		}
-		if got := repertoire.Near(result.Descriptors...); got != cell {
-			t.Errorf("%s: cell %d replays to descriptor %g of cell %d", env, cell, result.Descriptors, got)
-		}
+		errtest.Equal(t, env+": the cell of replayed descriptors", repertoire.Near(result.Descriptors...), cell)
 		errtest.Want(t, errtest.Of(played.Films()), "no bodies to film")
 	}
 }

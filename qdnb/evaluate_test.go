@@ -252,9 +252,7 @@ func TestCorrectedDuringTraining(t *testing.T) {
 			t.Errorf("%s: an interrupted run has other corrected repertoires", spec.Algorithm)
 		}
 
-		if len(nb.Must(plain.Corrected())) != 0 {
-			t.Errorf("%s: corrected repertoires that nobody asked for", spec.Algorithm)
-		}
+		errtest.Equal(t, spec.Algorithm+": corrected repertoires that nobody asked for", len(nb.Must(plain.Corrected())), 0)
 		play := PlaySpec{Cells: nb.Must(plain.RepertoireMap()).Filled(), Episodes: 3, Seed: spec.Seed, Backend: "go"}
 		recording := nb.Must(Play(background, plain, play))
 		c, best := nb.Must(recording.Corrected(plain, runs.ByMean)), math.Inf(-1)
@@ -318,9 +316,7 @@ func TestCorrectedOfRenamedRun(t *testing.T) {
 	errtest.Want(t, err, "rename")
 	err = nb.Must(nb.Must(Play(background, run, play)).Corrected(run, runs.ByMean)).Save()
 	errtest.Want(t, err, "rename")
-	if left := nb.Must(os.ReadDir(filepath.Dir(renamed))); len(left) != 1 {
-		t.Errorf("%d folders, want the run's only", len(left))
-	}
+	errtest.Equal(t, "folders", len(nb.Must(os.ReadDir(filepath.Dir(renamed)))), 1)
 }
 
 func fitnessesOf(snapshots []runs.Snapshot) (all [][]float32) {

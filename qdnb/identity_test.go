@@ -351,9 +351,7 @@ func TestLoad(t *testing.T) {
 	longer := spec
 	longer.Budget = Generations(5)
 	fails("ended before the budget of the Spec, 5 generations: train it", longer)
-	if left := nb.Must(filepath.Glob(filepath.Join(folder, "*"))); len(left) != 2 {
-		t.Errorf("Load leaves %v", left)
-	}
+	errtest.Equal(t, "folders that Load leaves", len(nb.Must(filepath.Glob(filepath.Join(folder, "*")))), 2)
 }
 
 func TestFresh(t *testing.T) {

@@ -406,9 +406,7 @@ func TestLedgerIsTheSameOnOtherProcessors(t *testing.T) {
 				return !strings.HasPrefix(line, "text ") && !strings.HasPrefix(line, "bytes ")
 			}), "\n")
 		}
-		if found[0] != found[1] {
-			t.Errorf("%s\nand on an older processor\n%s", found[0], found[1])
-		}
+		errtest.Equal(t, "lines of an older processor", found[1], found[0])
 		return
 	}
 	spec := qdnb.Smallest("pga-aurora", "")

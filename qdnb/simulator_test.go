@@ -516,9 +516,7 @@ func TestStartFromGenotypes(t *testing.T) {
 	for _, x := range []float32{0, 0, 1} {
 		names[must.Get(initial([]float32{0, 0, 0, x}).Config()).Name()] = true
 	}
-	if len(names) != 2 {
-		t.Errorf("runs from two populations have the names %v", names)
-	}
+	errtest.Equal(t, "names of runs from two populations", len(names), 2)
 	spec := smallDiscovery("diayn", folder, 1)
 	spec.Start = from.Dir
 	errtest.Want(t, errtest.Of(Train(background, spec)), "diayn does not start from genotypes")

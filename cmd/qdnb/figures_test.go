@@ -141,9 +141,7 @@ func TestReproductionCommand(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(picture), "\x89PNG") {
 		t.Errorf("the figure: %v", err)
 	}
-	if got := strings.Count(page, " 1280 = (1280) |"); got != 2 {
-		t.Errorf("the page has the number of DADS+REWARD %d times:\n%s", got, page)
-	}
+	errtest.Equal(t, "numbers of DADS+REWARD", strings.Count(page, " 1280 = (1280) |"), 2)
 
 	entries := must.Get(os.ReadDir(filepath.Join(dir, paper.RunsFolder)))
 	damaged := filepath.Join(dir, paper.RunsFolder, entries[0].Name(), "status.json")

@@ -86,9 +86,7 @@ func TestOmittedSettingsOfParts(t *testing.T) {
 	} {
 		a := &algorithm{Mix: []share{{Maker: strategy{Sizes: sizes[0]}}, {Maker: strategy{Sizes: sizes[1]}}}}
 		got := string(must.Get(parts.Marshal(a)))
-		if got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		errtest.Equal(t, "settings", got, want)
 		other := &algorithm{Mix: []share{{Maker: strategy{}}, {Maker: strategy{}}}}
 		must.Do(runs.Decode([]byte(got), other))
 		for i, want := range sizes {

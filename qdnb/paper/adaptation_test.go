@@ -95,9 +95,8 @@ func TestAdaptationPanels(t *testing.T) {
 			[][2]float64{{0, math.NaN()}}, score)
 	}
 	of := f.open(t)
-	if y := linesOf(must.Get(of.adaptation([]string{"aurora"}, "", stats.IQM)).Panels[1][0])[0].Y[0]; y != 4 {
-		t.Errorf("the interquartile mean is %g, want 4", y)
-	}
+	errtest.Equal(t, "the interquartile mean",
+		linesOf(must.Get(of.adaptation([]string{"aurora"}, "", stats.IQM)).Panels[1][0])[0].Y[0], 4)
 }
 
 // The gain is relative to the seed's own score without perturbation, whatever its sign. Its axis is

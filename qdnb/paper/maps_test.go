@@ -186,15 +186,13 @@ func TestIntermediate(t *testing.T) {
 
 func TestPointOf(t *testing.T) {
 	for generation, want := range map[int64]int{0: -1, 5: -1, 6: 0, 11: 0, 12: 1, 50: 8, 55: 8, 99: 8, 100: -1} {
-		if got := pointOf(runs.Budget{Generations: 100}, runs.Progress{Generation: generation}); got != want {
-			t.Errorf("generation %d of 100: point %d, want %d", generation, got, want)
-		}
+		errtest.Equal(t, fmt.Sprintf("point of generation %d of 100", generation),
+			pointOf(runs.Budget{Generations: 100}, runs.Progress{Generation: generation}), want)
 	}
 	// Budgets divisible by nine hit the points exactly.
 	for k := range int64(runs.SnapshotPoints) {
-		if got := pointOf(runs.Budget{EnvSteps: 18e7}, runs.Progress{EnvSteps: (k + 1) * 1e7}); got != int(k) {
-			t.Errorf("%d eighteenths: point %d", k+1, got)
-		}
+		errtest.Equal(t, fmt.Sprintf("point of %d eighteenths", k+1),
+			pointOf(runs.Budget{EnvSteps: 18e7}, runs.Progress{EnvSteps: (k + 1) * 1e7}), int(k))
 	}
 }
 
@@ -216,9 +214,7 @@ func TestSkillTrajectories(t *testing.T) {
 	text = says(t, figure, err)
 	contains(t, text, "DIAYN+REWARD on ant-trap", "DADS+REWARD on ant-trap", "30")
 	containsNot(t, text, "SMERL(DIAYN) on ant-trap")
-	if n := strings.Count(text, ">Skill 1<"); n != 1 {
-		t.Errorf("%d legends", n)
-	}
+	errtest.Equal(t, "legends", strings.Count(text, ">Skill 1<"), 1)
 	errtest.Want(t, errtest.Of(SkillTrajectories(f.data, "ant-trap", "smerl-diayn")), "skills.npz")
 	errtest.Want(t, errtest.Of(SkillTrajectories(f.data, "ant-maze",
 		"dads-reward")), `experiments.Prepare("training")`)

@@ -83,9 +83,7 @@ func TestTablesOfThePaper(t *testing.T) {
 		}
 	}
 	want := "table-1 table-2 table-3 table-4 table-5 table-6 table-7 table-8 table-9 table-10 table-11"
-	if got := strings.Join(ids, " "); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	errtest.Equal(t, "ids", strings.Join(ids, " "), want)
 }
 
 var (
@@ -199,9 +197,8 @@ func TestPublishedBest(t *testing.T) {
 					methods = append(methods, method)
 				}
 			}
-			if got := strings.Join(methods, " "); got != bold[string(metric)+" "+env] {
-				t.Errorf("%s on %s: %s is the best", metric, env, got)
-			}
+			of := string(metric) + " " + env
+			errtest.Equal(t, "best "+of, strings.Join(methods, " "), bold[of])
 		}
 	}
 }

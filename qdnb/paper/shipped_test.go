@@ -277,9 +277,7 @@ func TestShippedRunsOfTheRepository(t *testing.T) {
 			t.Errorf("%s: %v", skills, err)
 		}
 	}
-	if len(skills) != 6 {
-		t.Errorf("runs with policies: %q", skills)
-	}
+	errtest.Equal(t, "runs with policies", len(skills), 6)
 }
 
 // Steps that were measured for a time are told as that time.
@@ -288,9 +286,7 @@ func TestMeasuredStepsAreToldAsTime(t *testing.T) {
 	lines := []sweep.Line{{Run: config, Budget: runs.Budget{EnvSteps: results.MediumSteps("map-elites", "pointmaze")}},
 		{Run: config, Budget: runs.Budget{CPU: 12 * time.Minute}}}
 	const want = "2 runs, hidden layers of 64 and 64 units, 6m or 12m of processor time each"
-	if got := describe(lines); got != want {
-		t.Errorf("%q, not %q", got, want)
-	}
+	errtest.Equal(t, "lines", describe(lines), want)
 }
 
 // trainedRun writes a finished run with long metrics, a repertoire, snapshots and skills.

@@ -315,9 +315,7 @@ func TestSnapshotsAreNineInTheFirstHalfAndTheEnd(t *testing.T) {
 	}
 	b := Budget{Generations: 36}
 	errtest.Equal(t, "in large steps", collect(b, 36, 12), []int64{12, 24, 36})
-	if got := collect(Budget{}, 36, 1); got != nil {
-		t.Errorf("without a budget: %v", got)
-	}
+	errtest.Equal(t, "without a budget", collect(Budget{}, 36, 1), nil)
 }
 
 func TestStatusRoundTrip(t *testing.T) {

@@ -137,9 +137,7 @@ func TestRunPrintsAsALine(t *testing.T) {
 	} {
 		run.Status = status
 		for _, got := range []string{fmt.Sprint(run), fmt.Sprint(*run), fmt.Sprintf("%v", run), run.String()} {
-			if got != want {
-				t.Errorf("%q, want %q", got, want)
-			}
+			errtest.Equal(t, "as text", got, want)
 		}
 	}
 	if got := fmt.Sprint([]*Run{run, run}); len(got) > 250 {

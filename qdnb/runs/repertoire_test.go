@@ -402,9 +402,7 @@ func TestSkillsAreGenotypes(t *testing.T) {
 				}
 			}
 		}
-		if len(actions) != s.Skills() {
-			t.Errorf("%d skills, hidden layers %v: the skills do the same", c.count, c.hidden)
-		}
+		errtest.Equal(t, fmt.Sprintf("%+v: distinct actions", c), len(actions), s.Skills())
 	}
 }
 

@@ -382,9 +382,7 @@ func TestFinishedRunStoresItsRepertoireOnce(t *testing.T) {
 	advance(t, w, -1, 20)
 	must.Do(w.StageRepertoire(gridAt(20).repertoire()))
 	must.Do(w.SaveCheckpoint(20, gridAt(20).arrays(), nil))
-	if n := checkpointFiles(w); n != 2 {
-		t.Errorf("%d files, want the state and repertoire.npz", n)
-	}
+	errtest.Equal(t, "the state and repertoire.npz", checkpointFiles(w), 2)
 	stored, err := npz.Read(w.checkpointPath(stateKind, 20))
 	if _, twice := stored["passive_genotypes"]; err != nil || twice || !slices.Equal(stored["genotypes"].Shape, []int{7, 3}) {
 		t.Errorf("stored are %v, %v", stored, err)

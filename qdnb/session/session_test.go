@@ -89,9 +89,8 @@ func TestNothingIsDeletedBeforeTheRunIsSaved(t *testing.T) {
 	if err := s.complete(); err == nil {
 		t.Error("a checkpoint is saved nowhere")
 	}
-	if left := must.Get(filepath.Glob(filepath.Join(s.writer.Dir, "replay", "*"))); len(left) != 1 {
-		t.Errorf("%d files of the replay buffer are left", len(left))
-	}
+	left := must.Get(filepath.Glob(filepath.Join(s.writer.Dir, "replay", "*")))
+	errtest.Equal(t, "files of the replay buffer", len(left), 1)
 }
 
 // The bar's metrics come in the order in which a narrow line keeps them.

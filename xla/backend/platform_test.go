@@ -148,9 +148,7 @@ func TestFlagsOfTheUserStand(t *testing.T) {
 		t.Setenv("XLA_FLAGS", user)
 		pinned := must.Get(cachedPlugin())
 		setFlags(CUDA, "")
-		if got := os.Getenv("XLA_FLAGS"); got != user {
-			t.Errorf("for CUDA %q became %q", user, got)
-		}
+		errtest.Equal(t, "flags for CUDA", os.Getenv("XLA_FLAGS"), user)
 		setFlags(CPU, pinned)
 		once := os.Getenv("XLA_FLAGS")
 		setFlags(CPU, pinned)
@@ -204,13 +202,9 @@ func TestAvailableMemoryIsLimitedByTheContainer(t *testing.T) {
 				root["sys/fs/cgroup/memory."+name] = &fstest.MapFile{Data: []byte(text)}
 			}
 		}
-		if got := availableMemory(root); got != c.want {
-			t.Errorf("%+v: %d bytes", c, got)
-		}
+		errtest.Equal(t, fmt.Sprintf("%+v", c), availableMemory(root), c.want)
 	}
-	if got := availableMemory(fstest.MapFS{}); got != 0 {
-		t.Errorf("without /proc: %d bytes, want 0 for unknown", got)
-	}
+	errtest.Equal(t, "without /proc, where it is not known", availableMemory(fstest.MapFS{}), 0)
 }
 
 // A process that may not take the address space that a backend needs gets one line, whatever the backend,
@@ -323,9 +317,7 @@ func TestPythonPathMayHaveSpaces(t *testing.T) {
 	must.Do(os.MkdirAll(filepath.Dir(plugin), 0o777))
 	must.Do(os.WriteFile(plugin, nil, 0o666))
 	fakePython(t, "echo '"+dir+"'")
-	if got := FindPlugin(CPU); got != plugin {
-		t.Errorf("found %q, want %q", got, plugin)
-	}
+	errtest.Equal(t, "plugin", FindPlugin(CPU), plugin)
 	fakePython(t, "exit 1")
 	if got := pythonPath(); got != nil {
 		t.Errorf("%q", got)
@@ -345,9 +337,7 @@ func TestDevicesAreFound(t *testing.T) {
 		path := filepath.Join(root, c.file)
 		must.Do(os.MkdirAll(filepath.Dir(path), 0o777))
 		must.Do(os.WriteFile(path, nil, 0o666))
-		if got := hasDevice(root, c.kind); got != c.want {
-			t.Errorf("with %s, a device of kind %s is found: %v", c.file, c.kind, got)
-		}
+		errtest.Equal(t, fmt.Sprintf("%s with %s", c.kind, c.file), hasDevice(root, c.kind), c.want)
 	}
 }
 
@@ -389,8 +379,6 @@ func TestUnknownFlagsAreLeftOut(t *testing.T) {
 		t.Setenv("XLA_FLAGS", c.before)
 		write(c.plugin)
 		setFlags(c.kind, plugin)
-		if got := os.Getenv("XLA_FLAGS"); got != c.after {
-			t.Errorf("flags %q become %q, not %q", c.before, got, c.after)
-		}
+		errtest.Equal(t, fmt.Sprintf("flags that were %q", c.before), os.Getenv("XLA_FLAGS"), c.after)
 	}
 }

@@ -98,14 +98,11 @@ func TestModelsAreCached(t *testing.T) {
 				t.Fatalf("%+v", m.Sizes)
 			}
 		}
-		if got := strings.Count(string(must.Get(os.ReadFile(log))), "compiled"); got != i+1 {
-			t.Errorf("after %d changes it was compiled %d times", i, got)
-		}
+		log := string(must.Get(os.ReadFile(log)))
+		errtest.Equal(t, fmt.Sprintf("compilations after %d changes", i), strings.Count(log, "compiled"), i+1)
 	}
 	stored := must.Get(filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "qdnb", "models", "*.json")))
-	if len(stored) != 5 {
-		t.Errorf("stored: %v", stored)
-	}
+	errtest.Equal(t, "stored models", len(stored), 5)
 	for _, file := range stored {
 		must.Do(os.WriteFile(file, []byte("damaged"), 0o666))
 	}

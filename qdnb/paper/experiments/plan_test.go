@@ -242,9 +242,7 @@ func TestMediumPlans(t *testing.T) {
 				}
 			case "smerl_margin":
 			default:
-				if got != fmt.Sprint(value) {
-					t.Errorf("%s: %s is %s, not the paper's %v", line.Name(), name, got, value)
-				}
+				errtest.Equal(t, fmt.Sprintf("%s: %s", line.Name(), name), got, fmt.Sprint(value))
 			}
 		}
 	}
@@ -305,17 +303,13 @@ func TestEstimatesOfAdaptation(t *testing.T) {
 			t.Errorf("%s: %g steps a second, the shipped runs had %v", env, got, measured)
 		}
 	}
-	if len(rates) != 4 {
-		t.Errorf("%d environments have runs", len(rates))
-	}
+	errtest.Equal(t, "environments with runs", len(rates), 4)
 }
 
 func TestPlanOptions(t *testing.T) {
 	lines := plan(t, "adaptation", Options{Scale: Small, Seeds: 2, Envs: []string{"ant-maze"},
 		Algorithms: []string{"smerl-dads", "aurora"}})
-	if len(lines) != 2*2*2 {
-		t.Errorf("%d lines, want two seeds of two algorithms, trained and adapted", len(lines))
-	}
+	errtest.Equal(t, "lines of two seeds of two algorithms, trained and adapted", len(lines), 2*2*2)
 	if labels := []string{lines[0].Label, lines[1].Label}; !slices.Equal(labels, []string{"aurora", "smerl-dads"}) {
 		t.Errorf("the first are of %q, want the experiment's order", labels)
 	}

@@ -189,9 +189,7 @@ func TestIncompleteAndBrokenRuns(t *testing.T) {
 			t.Errorf("%q is not one line that names the folder", text)
 		}
 	}
-	if got := tables.Scores("aurora", "ant-uni", results.QDScore); len(got) != 0 {
-		t.Errorf("incomplete runs have scores %v", got)
-	}
+	errtest.Equal(t, "scores of incomplete runs", tables.Scores("aurora", "ant-uni", results.QDScore), nil)
 	if i := slices.IndexFunc(tables.Trained,
 		func(r results.Trained) bool { return r.Run == half.Name() }); i < 0 ||
 		tables.Trained[i].Finished {

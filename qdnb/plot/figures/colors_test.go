@@ -136,9 +136,7 @@ func TestMethodStylesAreStable(t *testing.T) {
 		distinct[fmt.Sprint(s.Color, s.Dashes)] = true
 	}
 	errtest.Equal(t, "colors of 24 unknown names", len(distinct), 24)
-	if more := MethodStyles(append(many, "one more")...); len(more) != 25 {
-		t.Errorf("25 names got %d styles", len(more))
-	}
+	errtest.Equal(t, "styles of 25 names", len(MethodStyles(append(many, "one more")...)), 25)
 }
 
 func TestSortMethods(t *testing.T) {

@@ -208,9 +208,7 @@ func TestAxesAboveAGap(t *testing.T) {
 		}
 		g.Panels = append(g.Panels, row)
 	}
-	if n := strings.Count(svgOf(g, nil), g.Panels[0][0].X.Label.Text); n != 1 {
-		t.Errorf("%d of 7 panels name their horizontal axis, want the last one", n)
-	}
+	errtest.Equal(t, "panels that name their horizontal axis", strings.Count(svgOf(g, nil), g.Panels[0][0].X.Label.Text), 1)
 }
 
 // Full-size maps stay small enough for a repository.
@@ -262,9 +260,7 @@ func TestPalettedKeepsAreasAndApproximatesEdges(t *testing.T) {
 			t.Errorf("rare colour %d differs by %d", k, d)
 		}
 	}
-	if n := len(reducedMany.Palette); n != 256 {
-		t.Errorf("%d colours used of 256", n)
-	}
+	errtest.Equal(t, "colours used", len(reducedMany.Palette), 256)
 }
 
 func TestShowSavesOutsideANotebook(t *testing.T) {

@@ -42,9 +42,7 @@ func TestSnapshots(t *testing.T) {
 	text := svgOf(Snapshots(w.Run, 5))
 	for title, want := range map[string]int{"Generation 6": 1, "Generation 23": 1, "Generation 28": 0,
 		"Generation 100": 1, "Final y": 1} {
-		if n := strings.Count(text, ">"+title+"<"); n != want {
-			t.Errorf("%d times %q, want %d", n, title, want)
-		}
+		errtest.Equal(t, title, strings.Count(text, ">"+title+"<"), want)
 	}
 	errtest.Contains(t, svgOf(Repertoire(w.Run)), "fill:#A0A0A0")
 	if _, err := Snapshots(w.Run, 0); err == nil {
@@ -113,9 +111,7 @@ func TestSeedsAreOneLine(t *testing.T) {
 	other := logged(t, "map-elites", 0, "evaluations,coverage\n0,0\n")
 	other.Config.Hyperparameters = []byte(`{"batch": 7}`)
 	g = must.Get(Columns(append(list, other), Evaluations, "coverage"))
-	if got := g.Panels[0][0].Legend[1].Text; got != "MAP-Elites, batch=7" {
-		t.Errorf("the other one is %q", got)
-	}
+	errtest.Equal(t, "the other one", g.Panels[0][0].Legend[1].Text, "MAP-Elites, batch=7")
 }
 
 // The distribution falls from the coverage to the share of cells of the highest fitness.
@@ -130,9 +126,7 @@ func TestDistribution(t *testing.T) {
 	s := must.Get(Distribution(w.Run)).Legend[0].Mark.(*Series)
 	for x, want := range map[float64]float64{1: 75, 1.5: 50, 3: 25, 5: 25} {
 		i := slices.IndexFunc(s.X, func(at float64) bool { return at >= x-1e-9 })
-		if s.Y[i] != want {
-			t.Errorf("%g %% of the cells hold %g, want %g", s.Y[i], x, want)
-		}
+		errtest.Equal(t, fmt.Sprintf("share of the cells that hold %g", x), s.Y[i], want)
 	}
 }
 
@@ -197,9 +191,7 @@ func TestPairsHaveTheirAxes(t *testing.T) {
 		w.Run.Status.Descriptor = names[:dims]
 		text := svgOf(Repertoire(w.Run))
 		for _, name := range names[:dims] {
-			if n := strings.Count(text, ">"+capital(name)+"<"); n != dims-1 {
-				t.Errorf("%d components: %q is written %d times, want once for each of %d pairs", dims, name, n, dims-1)
-			}
+			errtest.Equal(t, fmt.Sprint(name, " of ", dims), strings.Count(text, ">"+capital(name)+"<"), dims-1)
 		}
 		pairs := dims * (dims - 1) / 2
 		if n := strings.Count(text, ">0<"); n != 2*pairs { // the bar's numbers are others

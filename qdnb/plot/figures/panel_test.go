@@ -515,9 +515,7 @@ func TestGridSharesAxes(t *testing.T) {
 		}
 		text := svgOf(g, nil)
 		for label, n := range want {
-			if got := strings.Count(text, ">"+label+"<"); got != n {
-				t.Errorf("%d rows: %d times %q, want %d", rows, got, label, n)
-			}
+			errtest.Equal(t, fmt.Sprintf("%d rows: times of %q", rows, label), strings.Count(text, ">"+label+"<"), n)
 		}
 	}
 	b.YLabel = a.YLabel
@@ -566,8 +564,6 @@ func TestLabelsBeginWithCapitals(t *testing.T) {
 		"x (m)": "x (m)",
 		"σ1":    "σ1", "über": "Über", "": "", "m/s": "m/s"} {
 		p := must.Get(Lines(Axes{XLabel: label}))
-		if p.X.Label.Text != want {
-			t.Errorf("%q, want %q", p.X.Label.Text, want)
-		}
+		errtest.Equal(t, "label", p.X.Label.Text, want)
 	}
 }

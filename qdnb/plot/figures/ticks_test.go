@@ -141,9 +141,7 @@ func TestTicksBelow(t *testing.T) {
 			}
 			end = right
 		}
-		if got := strings.Join(labels, " "); got != c.want {
-			t.Errorf("from %g to %g on %.0f points: %q, want %q", c.low, c.high, c.length, got, c.want)
-		}
+		errtest.Equal(t, fmt.Sprint(c.low, " to ", c.high, " on ", c.length), strings.Join(labels, " "), c.want)
 	}
 }
 
@@ -162,9 +160,7 @@ func TestSymmetricLogarithmicAxis(t *testing.T) {
 		want   bool
 	}{{values, true}, {[]float64{1, 2, 3, 90}, false}, {[]float64{-9000, -30, -29, -28}, true},
 		{[]float64{0, 0, 0, 5}, false}, {nil, false}} {
-		if got := flattened([]Series{{Y: c.values}}); got != c.want {
-			t.Errorf("%v: %v", c.values, got)
-		}
+		errtest.Equal(t, fmt.Sprint(c.values), flattened([]Series{{Y: c.values}}), c.want)
 	}
 }
 

@@ -78,9 +78,7 @@ func TestFiguresAnswerThePointer(t *testing.T) {
 			at++
 		}
 	}
-	if at != len(curve.X) {
-		t.Errorf("%d of %d points", at, len(curve.X))
-	}
+	errtest.Equal(t, "points", at, len(curve.X))
 }
 
 // The places of a map are those of its frame in the picture, the nearest site of a point is that of the cell that

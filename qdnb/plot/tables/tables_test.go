@@ -255,14 +255,10 @@ func FuzzFormats(f *testing.F) {
 		for _, line := range strings.Split((&tables.Table{Header: table.Header, Rows: table.Rows}).Markdown(), "\n") {
 			if line != "" {
 				rows++
-				if n := strings.Count(line, "|") - strings.Count(line, `\|`); n != 3 {
-					t.Errorf("%d pipes in %q", n, line)
-				}
+				errtest.Equal(t, "pipes in "+line, strings.Count(line, "|")-strings.Count(line, `\|`), 3)
 			}
 		}
-		if rows != 4 {
-			t.Errorf("%d lines of Markdown", rows)
-		}
+		errtest.Equal(t, "lines of Markdown", rows, 4)
 
 		// HTML has only the tags of the table, and contains the text.
 		page := table.HTML()
@@ -280,9 +276,7 @@ func FuzzFormats(f *testing.F) {
 		// LaTeX has no special characters besides those of the table: columns are separated by the
 		// ampersands without a backslash.
 		body := strings.ReplaceAll(table.LaTeX(), `\\`, "") // ends of lines
-		if ampersands := strings.Count(body, "&") - strings.Count(body, `\&`); ampersands != 3 {
-			t.Errorf("%d ampersands in %q", ampersands, body)
-		}
+		errtest.Equal(t, "ampersands in "+body, strings.Count(body, "&")-strings.Count(body, `\&`), 3)
 		if open, shut := strings.Count(body, "{")-strings.Count(body, `\{`),
 			strings.Count(body, "}")-strings.Count(body, `\}`); open != shut {
 			t.Errorf("%d braces open and %d close in %q", open, shut, body)

@@ -189,9 +189,7 @@ func TestGIF(t *testing.T) {
 	if err := GIF(&again, films, a); err != nil || !bytes.Equal(file.Bytes(), again.Bytes()) {
 		t.Errorf("the same films give another file: %v", err)
 	}
-	if n := framesOf([]*scene.Film{rolling(101, red)}); n != 63 {
-		t.Errorf("%d frames of ten seconds, of which five are shown", n)
-	}
+	errtest.Equal(t, "frames of ten seconds, of which five are shown", framesOf([]*scene.Film{rolling(101, red)}), 63)
 	path := filepath.Join(t.TempDir(), "a.gif")
 	must.Do(SaveGIF(path, films, a))
 	if data, err := os.ReadFile(path); err != nil || !bytes.Equal(data, file.Bytes()) {

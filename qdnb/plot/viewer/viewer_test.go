@@ -132,9 +132,8 @@ func filmsInFiles(t *testing.T, b *browser) {
 	b.wait(`document.documentElement.dataset.frames > 1`)
 	b.click(`[data-entry="7"]`)
 	b.wait(`document.documentElement.dataset.film === "7" && document.documentElement.dataset.step > 2`)
-	if loaded := b.text(`[...document.scripts].filter((s) => s.src).length`); loaded != "2" {
-		t.Errorf("%s films were loaded, want the first one and that of cell 7", loaded)
-	}
+	errtest.Equal(t, "films that were loaded, the first one and that of cell 7",
+		b.text(`[...document.scripts].filter((s) => s.src).length`), "2")
 	must.Do(os.RemoveAll(strings.TrimSuffix(path, ".html")))
 	b.click(`[data-entry="4"]`)
 	b.wait(`/cannot be loaded/.test(document.getElementById("message").textContent)`)
@@ -456,9 +455,8 @@ func inNotebook(t *testing.T, b *browser) {
 		b.wait(`location.href.endsWith("notebook.html") && document.querySelector("iframe")
 			?.contentDocument?.documentElement?.dataset.frames > 2`)
 		b.picture(fmt.Sprintf("notebook-%d", width))
-		if got := b.text(`document.querySelector("iframe").style.height`); got != height {
-			t.Errorf("a frame of width %d has height %s", width, got)
-		}
+		got := b.text(`document.querySelector("iframe").style.height`)
+		errtest.Equal(t, fmt.Sprintf("height of a frame of width %d", width), got, height)
 		if got := b.text(`document.querySelector("iframe").contentDocument.documentElement
 			.classList.contains("dark")`); got != "true" {
 			t.Error("the page does not follow the notebook's theme")
@@ -526,9 +524,7 @@ func TestChooseSpreads(t *testing.T) {
 		}
 		r.Fitnesses = append(r.Fitnesses, fitness)
 	}
-	if got := Choose(r, 200); len(got) != 99 {
-		t.Errorf("%d of 99", len(got))
-	}
+	errtest.Equal(t, "cells", len(Choose(r, 200)), 99)
 	got := Choose(r, 4)
 	if want := []int{0, 9, 80, 98}; !slices.Equal(got, want) {
 		t.Errorf("%v, want the fittest and three far from it and each other, %v", got, want)
