@@ -444,8 +444,7 @@ func TestSeedsOfOneCommand(t *testing.T) {
 	first := train(t, spec) // seed 1
 	config := must.Get(small(spec.Runs, 3).Config())
 	config.Seed = 3
-	writer, err := runs.Create(spec.Runs, config)
-	must.Do(err)
+	writer := must.Get(runs.Create(spec.Runs, config))
 	rest, err := TrainSeeds(background, spec, 1, 3, 2)
 	errtest.Want(t, err, "seed 3: "+writer.Dir+" is being trained by process")
 	if len(rest) != 2 || rest[1].Config.Seed != 2 || !rest[1].Status.Finished {

@@ -324,8 +324,7 @@ func startSlurm(t *testing.T) *slurm {
 	if os.Getuid() != 0 {
 		t.Skip("SKIPPED: Slurm's daemons need root")
 	}
-	dir, err := os.MkdirTemp("", "slurm") // the name of munge's socket must be short
-	must.Do(err)
+	dir := must.Get(os.MkdirTemp("", "slurm")) // the name of munge's socket must be short
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	s := &slurm{dir: dir, env: append(os.Environ(), "SLURM_CONF="+filepath.Join(dir, "slurm.conf"))}
 	key := make([]byte, 128)

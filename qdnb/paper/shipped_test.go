@@ -260,8 +260,7 @@ func TestShippedRunsOfTheRepository(t *testing.T) {
 		t.Errorf("about: %+v", data.About)
 	}
 	for _, id := range []string{"figure-2", "figure-6", "table-1"} {
-		item, err := Find(id)
-		must.Do(err)
+		item := must.Get(Find(id))
 		if _, err = item.Draw(data); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}

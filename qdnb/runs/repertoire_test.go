@@ -411,8 +411,7 @@ func TestSkillsRoundTrip(t *testing.T) {
 	w := create(t, root)
 	for _, want := range []*Skills{evaluated(testSkills(3, 8, 8)), testSkills(0, 5), testSkills(2)} {
 		must.Do(w.SaveSkills(want))
-		run, err := Open(w.Dir)
-		must.Do(err)
+		run := must.Get(Open(w.Dir))
 		got, err := run.Skills()
 		if want.Hidden == nil {
 			want.Hidden = []int{}
@@ -504,8 +503,7 @@ func TestSkillsOfAnotherProgram(t *testing.T) {
 func TestImport(t *testing.T) {
 	parent := t.TempDir()
 	root := filepath.Join(parent, "a", "runs")
-	config, err := NewConfig("dads", "nothing", 0, map[string]string{"imported": "1234"})
-	must.Do(err)
+	config := must.Get(NewConfig("dads", "nothing", 0, map[string]string{"imported": "1234"}))
 	save := func(w *Writer) error {
 		return errors.Join(w.Begin(-1, "generation"), w.SaveSkills(testSkills(3)),
 			w.SaveStatus(Status{Finished: true}))
@@ -535,8 +533,7 @@ func TestImport(t *testing.T) {
 	if left, _ := os.ReadDir(root); len(left) != 1 {
 		t.Errorf("beside the run there is %v", left)
 	}
-	w, err := Create(root, config) // nobody holds the lock
-	must.Do(err)
+	w := must.Get(Create(root, config)) // nobody holds the lock
 	must.Do(w.SaveStatus(Status{}))
 	must.Do(w.Close())
 	errtest.Equal(t, "a killed import is finished", must.Get(Import(root, config, save)).Status.Finished, true)

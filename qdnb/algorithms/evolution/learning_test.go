@@ -107,10 +107,7 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 					capacity, width, total)
 			}
 			from := max(0, total-capacity)
-			held, err := buffer.Rows(total, from, total)
-			if err != nil {
-				t.Fatal(err)
-			}
+			held := must.Get(buffer.Rows(total, from, total))
 			xlatest.Close(t, "the buffer", held, rows[from*7:], 0)
 			mean := 0.0
 			for at := from * 7; at < int64(len(rows)); at += 7 {
@@ -133,11 +130,7 @@ func replayOf(t *testing.T, s *search) (from int64, rows []float32) {
 	buffer, total := s.Replay()
 	capacity, _ := buffer.Shape()
 	from = max(0, total-capacity)
-	rows, err := buffer.Rows(total, from, total)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return from, rows
+	return from, must.Get(buffer.Rows(total, from, total))
 }
 
 // watcher is a proposer that writes down what it sees of evaluations: the number of the generation,

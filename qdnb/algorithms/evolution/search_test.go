@@ -322,10 +322,7 @@ func TestEvaluator(t *testing.T) {
 	genotypes[4*5] = float32(math.NaN())
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		for _, slice := range []int{1, 3, 7, 20} {
-			e, err := unlimited.task().Evaluator(p, scoring.Plan{Policies: batch, Slice: slice})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := must.Get(unlimited.task().Evaluator(p, scoring.Plan{Policies: batch, Slice: slice}))
 			value := p.Replicated(func() *tensors.Tensor {
 				return tensors.FromFlatDataAndDimensions(genotypes, batch, 4)
 			})

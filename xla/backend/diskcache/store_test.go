@@ -28,8 +28,7 @@ func program(n int, seed uint64) []byte {
 
 func open(t *testing.T, limit int64) *Store {
 	t.Helper()
-	store, err := Open(filepath.Join(t.TempDir(), "programs[1]"), limit) // not a pattern
-	must.Do(err)
+	store := must.Get(Open(filepath.Join(t.TempDir(), "programs[1]"), limit)) // not a pattern
 	return store
 }
 
