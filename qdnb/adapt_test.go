@@ -266,9 +266,7 @@ func TestControlSkills(t *testing.T) {
 		for at := first; at < len(row); at += 2 * a {
 			means = append(means, row[at:at+a]...)
 		}
-		if !slices.Equal(means, want) {
-			t.Errorf("skill %d has other means than its genotype", k)
-		}
+		errtest.Equal(t, fmt.Sprintf("means of skill %d", k), means, want)
 	}
 	set = must.Get(policies.ForControl(cheetahs(t, t.TempDir(), "map-elites")))
 	if !slices.Equal(set.Numbers, []int{0, 2, 3}) || set.Gaussian {

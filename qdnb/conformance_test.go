@@ -66,9 +66,7 @@ func TestAlgorithms(t *testing.T) {
 			if algorithm == "ppo" { // the first are fitness and descriptor
 				got = got[2+2*2:]
 			}
-			if !slices.Equal(got, append(slices.Clone(record.Columns), runs.FinalColumn)) {
-				t.Errorf("it logs %v, its record has %v", got, record.Columns)
-			}
+			errtest.Equal(t, "columns", got, append(slices.Clone(record.Columns), runs.FinalColumn))
 			score := must.Get(table.Column("qd_score"))
 			if !(score[len(score)-1] > score[0]) {
 				t.Errorf("the QD scores are %g", score)

@@ -494,16 +494,12 @@ func TestSeedsThatFail(t *testing.T) {
 	}
 	found, err := TrainSeeds(background, spec, 1, 2, 3)
 	errtest.Want(t, err, "seed 2: "+damaged)
-	if !slices.Equal(seeds(found), []int64{1, 3}) {
-		t.Errorf("%v of the seeds 1 to 3 are trained", seeds(found))
-	}
+	errtest.Equal(t, "trained of the seeds 1 to 3", seeds(found), []int64{1, 3})
 	spec.Name, spec.Tune = "unlucky", spec.Tune.And(emitting(unlucky{
 		Stateless: func(p evolution.Parents, keys random.Key) *Node { return p.Sample(keys) }}))
 	found, err = TrainSeeds(background, spec, 1, 2, 3)
 	errtest.Want(t, err, "seed 1, seed 3: loss is +Inf in generation 0")
-	if !slices.Equal(seeds(found), []int64{2}) {
-		t.Errorf("%v of the seeds 1 to 3 are trained, though 2 alone does not diverge", seeds(found))
-	}
+	errtest.Equal(t, "trained of the seeds 1 to 3, of which 2 does not diverge", seeds(found), []int64{2})
 	must.Do(os.WriteFile(filepath.Join(found[0].Dir, "status.json"), []byte("{"), 0o666))
 	_, err = TrainSeeds(background, spec, 3, 2)
 	errtest.Want(t, err, "seed 3: loss is +Inf", "; seed 2: "+found[0].Dir)

@@ -248,8 +248,6 @@ func TestProtocolIsThatOfTheProgram(t *testing.T) {
 		spec := nb.Must(envs.Make(task.Name)).Spec()
 		// these follow from the model
 		spec.Zero, spec.ObservationComponents, spec.ActionComponents = nil, task.ObservationComponents, task.ActionComponents
-		if !reflect.DeepEqual(spec, task.Spec) {
-			t.Errorf("%+v, want %+v", spec, task.Spec)
-		}
+		errtest.Equal(t, task.Name, spec, task.Spec)
 	}
 }

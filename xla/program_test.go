@@ -265,9 +265,7 @@ func dryText(t *testing.T, kind backend.Kind, devices int) string {
 func TestDryRun(t *testing.T) {
 	text := dryText(t, backend.CUDA, 2)
 	for _, part := range []string{"num_replicas = 2", "all_reduce", "dot_general"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("the text for two GPUs has no %s:\n%s", part, text)
-		}
+		errtest.Contains(t, text, part)
 	}
 	for _, wrong := range []func() (*Platform, error){
 		func() (*Platform, error) { return DryRun(backend.Go, 1, nil) },

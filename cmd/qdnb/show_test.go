@@ -185,9 +185,7 @@ func TestResumeNamesEveryLimit(t *testing.T) {
 		" --cpu-time 12m0s ": {CPU: 12 * time.Minute},
 	} {
 		run.Status.Budget = budget
-		if got := resume(run); !strings.Contains(got, want) {
-			t.Errorf("a run with a budget of %v: %s", budget, got)
-		}
+		errtest.Contains(t, resume(run), want)
 	}
 }
 

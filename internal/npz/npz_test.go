@@ -66,9 +66,7 @@ func TestLargeArraysAreStoredAndComeBack(t *testing.T) {
 			size, 4*len(large))
 	}
 	r := must.Get(NewReader(bytes.NewReader(buffer.Bytes()), int64(buffer.Len())))
-	if got := must.Get(r.ReadAll()); !reflect.DeepEqual(got, want) {
-		t.Error("the arrays differ")
-	}
+	errtest.Equal(t, "the arrays", must.Get(r.ReadAll()), want)
 }
 
 func TestSameArraysSameBytes(t *testing.T) {

@@ -35,9 +35,7 @@ func TestNotebookBarIsOneOutputThatStays(t *testing.T) {
 	}
 	for _, part := range []string{`<progress max="1000" value="500"`,
 		"<code> 50%  5s left  QD 1&amp;2  map&lt;elites&gt;</code>"} {
-		if page := pages[50]; !strings.Contains(page, part) {
-			t.Errorf("%s lacks %q", page, part)
-		}
+		errtest.Contains(t, pages[50], part)
 	}
 	b.Done("100 generations")
 	b.Done("again")
@@ -170,9 +168,7 @@ func TestBarTakesAnything(t *testing.T) {
 		clock.advance(time.Second)
 	}
 	for i, want := range []string{"  0%", "  0%", " 50%", " 20%", "100%"} {
-		if !strings.Contains(pages[i], want) {
-			t.Errorf("page %d is %s, want %s", i, pages[i], want)
-		}
+		errtest.Contains(t, pages[i], want)
 	}
 }
 

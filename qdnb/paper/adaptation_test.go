@@ -218,9 +218,7 @@ func TestRewardImpact(t *testing.T) {
 	// The paper: 7.46e4 / 1.29e5, 1.13e5 / 2.88e5, 4.84e4 / 4.00e4 and 3.50e5 / 3.05e5.
 	want := [][]string{{"ant-uni", "0.75", "0.58", "", "0.39"}, {"ant-omni", "", "1.21", "", "1.15"}}
 	for i, row := range table.Rows {
-		if got := texts(row); !slices.Equal(got, want[i]) {
-			t.Errorf("%q, want %q", got, want[i])
-		}
+		errtest.Equal(t, "row", texts(row), want[i])
 	}
 	if len(table.Rows) != 2 || len(table.Header) != 5 {
 		t.Errorf("%d rows, header %q", len(table.Rows), table.Header)

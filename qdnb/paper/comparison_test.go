@@ -54,9 +54,7 @@ func TestCompare(t *testing.T) {
 		"1000000,[1]\n",
 		"my-variant,1,–,5.00,–,–,7.00,–,\n",
 	} {
-		if got := table.CSV(); !strings.Contains(got, want) {
-			t.Errorf("%slacks\n%s", got, want)
-		}
+		errtest.Contains(t, table.CSV(), want)
 	}
 	some, err := CompareScores(d, "ant-uni", "pointmaze")
 	if err != nil || len(some.Rows) != 4 || !strings.HasPrefix(some.Rows[0][0].Text, "ant-uni") {
@@ -371,7 +369,5 @@ func TestScoreTables(t *testing.T) {
 		"QD score PGA-MAP-Elites ant-uni",
 	}
 	errtest.Equal(t, "bold", bold, want)
-	if notes := strings.Join(table.Notes, " "); !strings.Contains(notes, "1 to 3 seeds") {
-		t.Error(notes)
-	}
+	errtest.Contains(t, strings.Join(table.Notes, " "), "1 to 3 seeds")
 }

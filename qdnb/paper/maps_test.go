@@ -149,9 +149,7 @@ func TestRepertoiresWithHoles(t *testing.T) {
 		figure, err := c.draw(f.data)
 		text := says(t, figure, err)
 		contains(t, text, figures.MethodName(c.other))
-		if want := "Unreadable: " + figures.MethodName(c.broken) + " on ant-omni."; !strings.Contains(text, want) {
-			t.Errorf("the figure does not say %q", want)
-		}
+		errtest.Contains(t, text, "Unreadable: "+figures.MethodName(c.broken)+" on ant-omni.")
 	}
 }
 
@@ -354,12 +352,8 @@ func TestBeyond(t *testing.T) {
 			rows = append(rows, strings.Join(texts(row)[:7], " "))
 		}
 		want := []string{"ant-omni MAP-Elites 1 0.0009 9.00 3.00 100", "ant-omni DNS 1 0.0009 10.0 4.00 100"}
-		if !slices.Equal(rows, want) {
-			t.Errorf("%q, want %q", rows, want)
-		}
-		if note := table.Notes[0]; !strings.Contains(note, "6 episodes") {
-			t.Errorf("its note is %q", note)
-		}
+		errtest.Equal(t, "rows", rows, want)
+		errtest.Contains(t, table.Notes[0], "6 episodes")
 		for _, draw := range []func(*Data) (figures.Grid, error){BeyondCurvesOverTime, BeyondCurvesOverSteps,
 			BeyondRepertoires} {
 			must.Get(must.Get(draw(data)).Figure())

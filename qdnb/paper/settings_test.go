@@ -35,9 +35,7 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 		item := must.Get(Find(id))
 		table := must.Get(item.Table(new(Data)))
 		for _, line := range want {
-			if got := table.CSV(); !strings.Contains(got, "\n"+line) {
-				t.Errorf("%s lacks %q:\n%s", id, line, got)
-			}
+			errtest.Contains(t, table.CSV(), "\n"+line)
 		}
 		if number := strings.TrimPrefix(id, "table-"); !strings.Contains(table.Caption, "the paper's table "+number) {
 			t.Errorf("%s has the caption %q", id, table.Caption)

@@ -78,7 +78,8 @@ func TestShippedFigures(t *testing.T) {
 		t.Errorf("%d of %d lines", small.Complete, len(small.Lines))
 	}
 	for _, id := range []string{"figure-2", "figure-6", "figure-8", "figure-9", "figure-12b"} {
-		item := must.Get(Find(id))
+		item, err := Find(id)
+		must.Do(err)
 		figure, err := item.Figure(full)
 		want := says(t, figure, err)
 		figure, err = item.Figure(small)
@@ -260,7 +261,8 @@ func TestShippedRunsOfTheRepository(t *testing.T) {
 		t.Errorf("about: %+v", data.About)
 	}
 	for _, id := range []string{"figure-2", "figure-6", "table-1"} {
-		item := must.Get(Find(id))
+		item, err := Find(id)
+		must.Do(err)
 		if _, err = item.Draw(data); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}

@@ -160,9 +160,7 @@ func TestBestEpisodeOverHurdles(t *testing.T) {
 	recording := Recording{Results: []Result{result}}
 	file := filepath.Join(t.TempDir(), "figure.svg")
 	must.Do(must.Get(must.Get(recording.Trajectories()).Figure()).Save(file))
-	if text := string(must.Get(os.ReadFile(file))); !strings.Contains(text, "Return 5, 2 of 10 hurdles passed") {
-		t.Error("another episode is drawn")
-	}
+	errtest.Contains(t, string(must.Get(os.ReadFile(file))), "Return 5, 2 of 10 hurdles passed")
 }
 
 var update = flag.Bool("update", false, "rewrite the illustrations of package scene")

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -309,9 +308,7 @@ func TestWithoutCgo(t *testing.T) {
 
 func TestPythonPathMayHaveSpaces(t *testing.T) {
 	fakePython(t, "echo; echo '/home/my user/lib'; echo /usr/lib/python3")
-	if got := pythonPath(); !slices.Equal(got, []string{"/home/my user/lib", "/usr/lib/python3"}) {
-		t.Errorf("%q", got)
-	}
+	errtest.Equal(t, "path", pythonPath(), []string{"/home/my user/lib", "/usr/lib/python3"})
 	dir := filepath.Join(t.TempDir(), "site packages")
 	plugin := filepath.Join(dir, cpuMember)
 	must.Do(os.MkdirAll(filepath.Dir(plugin), 0o777))

@@ -81,9 +81,7 @@ func TestAuroraSearch(t *testing.T) {
 			}
 			first := sequences[filled[0]*elements:][:2]
 			for _, slot := range filled {
-				if start := sequences[slot*elements:][:2]; !slices.Equal(start, first) {
-					t.Errorf("generation %d: individuals start at %v and %v", generation, first, start)
-				}
+				errtest.Equal(t, fmt.Sprintf("generation %d: start of an individual", generation), sequences[slot*elements:][:2], first)
 			}
 			if due := s.parts.Archive.(repertoire.Maintainer).Due(int64(generation)); due != "" && generation > 0 {
 				length := floats(t, arrays, "Archive.Distance.Length")[0]

@@ -222,9 +222,7 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 			}, xlatest.Tensor(random.SeedWords(1), 2))
 			whole, parts, actors := xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]),
 				xlatest.Flat[float32](t, out[2])
-			if !slices.Equal(whole, parts[:len(whole)]) {
-				t.Errorf("%+v: proposals of three workers differ from those of one", c)
-			}
+			errtest.Equal(t, fmt.Sprintf("%+v: proposals of one worker and of three", c), whole, parts[:len(whole)])
 			injected, params := 0, task.Policy.Params()
 			for at := 0; at < len(whole); at += params {
 				if slices.Equal(whole[at:at+params], actors[at:at+params]) {

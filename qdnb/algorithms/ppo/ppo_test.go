@@ -232,9 +232,7 @@ func TestGenotypesNormaliseAsInTraining(t *testing.T) {
 			}, xlatest.Tensor([]float32{0, 0, c.weights[0], 0, c.weights[1], 0}, 1, 6), xlatest.Tensor(seen, n, 2),
 				xlatest.Tensor(c.observation, 2, 2))
 			trained, archived := xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1])
-			if !slices.Equal(trained, archived) {
-				t.Errorf("case %d: actions %v in training, archived %v", k, trained, archived)
-			}
+			errtest.Equal(t, fmt.Sprintf("case %d: actions", k), trained, archived)
 			for i, want := range c.want {
 				if math.Abs(float64(archived[i])-math.Tanh(float64(want))) > 1e-3 {
 					t.Errorf("case %d: action %v, want the tanh of %g", k, archived[i], want)

@@ -32,9 +32,7 @@ func TestCentroidsAreAVoronoiTessellation(t *testing.T) {
 	start = time.Now()
 	again := flat(t, cvt, []float32{-1, 0}, []float32{1, 8})
 	t.Log("cached", time.Since(start))
-	if !slices.Equal(centroids, again) {
-		t.Error("the cached centroids differ from the computed ones")
-	}
+	errtest.Equal(t, "the cached centroids", centroids, again)
 	// A tessellation of the unit square into 1024 cells has cells of side 1/32: every point has a
 	// centroid nearby, and no two centroids coincide.
 	nearest := func(x, y float64, not int) float64 {
@@ -157,9 +155,7 @@ func TestKMeansIsTheSameForAnyNumberOfGoroutines(t *testing.T) {
 	cvt := CVT{Cells: 50, CVTSamples: 2000}
 	want := cvt.unitCentroids(3)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
-	if !slices.Equal(cvt.unitCentroids(3), want) {
-		t.Error("the centroids differ")
-	}
+	errtest.Equal(t, "the centroids", cvt.unitCentroids(3), want)
 }
 
 // FuzzCentroids reads arbitrary cache files: a file without a tessellation of the unit cube is

@@ -118,9 +118,7 @@ func TestSampleIsUniform(t *testing.T) {
 func TestSampleIsOfItsKey(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		first := sample(t, p, 100, 5, 50)
-		if again := sample(t, p, 100, 5, 50); !slices.Equal(first, again) {
-			t.Error("the same key draws different rows")
-		}
+		errtest.Equal(t, "rows drawn by the same key", first, sample(t, p, 100, 5, 50))
 		if other := sample(t, p, 100, 6, 50); slices.Equal(first, other) {
 			t.Error("different keys draw the same rows")
 		}

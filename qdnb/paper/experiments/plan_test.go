@@ -310,9 +310,7 @@ func TestPlanOptions(t *testing.T) {
 	lines := plan(t, "adaptation", Options{Scale: Small, Seeds: 2, Envs: []string{"ant-maze"},
 		Algorithms: []string{"smerl-dads", "aurora"}})
 	errtest.Equal(t, "lines of two seeds of two algorithms, trained and adapted", len(lines), 2*2*2)
-	if labels := []string{lines[0].Label, lines[1].Label}; !slices.Equal(labels, []string{"aurora", "smerl-dads"}) {
-		t.Errorf("the first are of %q, want the experiment's order", labels)
-	}
+	errtest.Equal(t, "the first are of", []string{lines[0].Label, lines[1].Label}, []string{"aurora", "smerl-dads"})
 	if timed := plan(t, "training", Options{Scale: Small,
 		Budget: Time}); timed[0].Budget.Time == 0 || timed[0].Budget.EnvSteps != 0 {
 		t.Errorf("in time the budget is %v", timed[0].Budget)

@@ -136,9 +136,7 @@ func TestCollectWritesTheTables(t *testing.T) {
 			"map-elites,0,0,10,20,0,1\nmap-elites,0,1000,30,40,2,3\n",
 		"summary.csv": "\ntraining,map-elites,ant-uni,max_fitness,nan,2,105,102.5,107.5,105,5,105,100,110,100,110\n",
 	} {
-		if got := contents[name]; !strings.Contains(got, want) {
-			t.Errorf("%s is\n%swant it to have\n%s", name, got, want)
-		}
+		errtest.Contains(t, contents[name], want)
 	}
 	for _, want := range []string{
 		"training,map-elites,all,qd_score_normalised,nan,0,nan,nan,nan,nan,nan,0.9545454545454546,nan,nan," +
@@ -366,9 +364,7 @@ func TestTwoCoreSecondsAreThoseOfThePage(t *testing.T) {
 				row = line
 			}
 		}
-		if want := fmt.Sprintf("| %.1f | %.1f (%s) |", mean, most, longest); !strings.Contains(row, want) {
-			t.Errorf("%q lacks %q", row, want)
-		}
+		errtest.Contains(t, row, fmt.Sprintf("| %.1f | %.1f (%s) |", mean, most, longest))
 	}
 	for algorithm, want := range map[string]float64{"map-elites": 1.3, "dads-reward": 13.0, "smerl-diayn": 15.3} {
 		steps := results.PaperSteps(algorithm, "ant-maze")

@@ -217,9 +217,7 @@ func TestRepertoireByAnotherMetric(t *testing.T) {
 		for want, by := range map[string][]Metric{"Fitness": nil, "Generation of discovery": {ByGeneration},
 			"Component 1": {ByComponent(1)}, "Torque": {By("Torque", []float64{5, 6, 7})}} {
 			g := must.Get(Repertoire(w.Run, by...))
-			if text := svgOf(g, nil); !strings.Contains(text, ">"+want+"<") {
-				t.Errorf("%d components: the bar is not %q", dims, want)
-			}
+			errtest.Contains(t, svgOf(g, nil), ">"+want+"<")
 			bar := g.Panels[0][0].Bar
 			low, high := bar.limits()
 			if want == "Generation of discovery" && !(low == 40 && high == 80) && dims != 3 ||

@@ -197,9 +197,7 @@ func TestEdges(t *testing.T) {
 	// A row that begins with a bracket is not an argument of the line break before it.
 	table := &tables.Table{Header: []string{"a"},
 		Rows: [][]tables.Entry{tables.Row("x"), tables.Row("[2]"), tables.Row("*")}}
-	if got := table.LaTeX(); !strings.Contains(got, "\n{}[2] \\\\\n{}* \\\\\n") {
-		t.Error(got)
-	}
+	errtest.Contains(t, table.LaTeX(), "\n{}[2] \\\\\n{}* \\\\\n")
 }
 
 func TestSave(t *testing.T) {
@@ -269,9 +267,7 @@ func FuzzFormats(f *testing.F) {
 				t.Errorf("HTML has %s", tag)
 			}
 		}
-		if visible := html.UnescapeString(tags.ReplaceAllString(page, "")); !strings.Contains(visible, plain) {
-			t.Errorf("HTML lacks %q: %q", plain, visible)
-		}
+		errtest.Contains(t, html.UnescapeString(tags.ReplaceAllString(page, "")), plain)
 
 		// LaTeX has no special characters besides those of the table: columns are separated by the
 		// ampersands without a backslash.

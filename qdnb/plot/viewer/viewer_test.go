@@ -367,9 +367,7 @@ func mapChooses(t *testing.T, b *browser) {
 	b.click(`[data-entry="6"]`)
 	b.wait(`document.documentElement.dataset.film === "6"`)
 	b.mouse("mouseMoved", 1000, 300)
-	if got := readout(); !strings.Contains(got, "This episode starts from the archived initial state.") {
-		t.Errorf("readout of cell 6: %q", got)
-	}
+	errtest.Contains(t, readout(), "This episode starts from the archived initial state.")
 	b.click(`[data-entry="7"]`)
 	b.wait(`document.documentElement.dataset.film === "7"`)
 	// A cell without a film, and an empty cell.
@@ -526,9 +524,7 @@ func TestChooseSpreads(t *testing.T) {
 	}
 	errtest.Equal(t, "cells", len(Choose(r, 200)), 99)
 	got := Choose(r, 4)
-	if want := []int{0, 9, 80, 98}; !slices.Equal(got, want) {
-		t.Errorf("%v, want the fittest and three far from it and each other, %v", got, want)
-	}
+	errtest.Equal(t, "the fittest and three far from it and each other", got, []int{0, 9, 80, 98})
 	for i := range 100 { // all at one point
 		r.Descriptors[2*i], r.Descriptors[2*i+1] = 0.5, 0.5
 	}
