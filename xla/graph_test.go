@@ -14,6 +14,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
@@ -42,18 +43,14 @@ func TestKeepFinite(t *testing.T) {
 				}
 				return words
 			}
-			if got := xlatest.Flat[float32](t, out[0]); !slices.Equal(bits(got), bits(c.want)) {
-				t.Errorf("%v becomes %v, want %v", c.rows, got, c.want)
-			}
+			errtest.Equal(t, c.rows, bits(xlatest.Flat[float32](t, out[0])), bits(c.want))
 			want := int32(0)
 			for i := range n {
 				if !slices.Equal(bits(c.rows[2*i:2*i+2]), bits(c.want[2*i:2*i+2])) {
 					want++
 				}
 			}
-			if got := xlatest.Flat[int32](t, out[1])[0]; got != want {
-				t.Errorf("%d of %v are replaced, want %d", got, c.rows, want)
-			}
+			errtest.Equal(t, "replaced rows", xlatest.Flat[int32](t, out[1])[0], want)
 		})
 	}
 }
@@ -103,9 +100,7 @@ func TestFirstTrueAndNthTrue(t *testing.T) {
 			}
 		}, x, flags)
 		for i, want := range [][]int32{{2, 2, 1, 0}, {2, 2, 1, 0}, {3, 2, 2}, {4, 1, 2, 4, 1}} {
-			if got := xlatest.Flat[int32](t, out[i]); !slices.Equal(got, want) {
-				t.Errorf("result %d: %v, want %v", i, got, want)
-			}
+			errtest.Equal(t, i, xlatest.Flat[int32](t, out[i]), want)
 		}
 	})
 }
@@ -127,9 +122,7 @@ func TestRowsAndSetRowsClampAtBothEnds(t *testing.T) {
 			}
 			want := xlatest.Flat[float32](t, x)
 			copy(want[2*first:], []float32{-1, -2, -3, -4})
-			if got := xlatest.Flat[float32](t, out[1]); !slices.Equal(got, want) {
-				t.Errorf("rows set from %d on: %v, want %v", start, got, want)
-			}
+			errtest.Equal(t, start, xlatest.Flat[float32](t, out[1]), want)
 		}
 	})
 }
@@ -145,9 +138,7 @@ func TestRowAndSetRow(t *testing.T) {
 		}, tensors.FromValue([]float32{7, 8, 9}), tensors.FromValue([][]float32{{1, 2}, {3, 4}}),
 			tensors.FromValue([][][]float32{{{1}, {2}}, {{3}, {4}}}))
 		for i, want := range [][]float32{{8}, {3, 4}, {3, 4}, {7, -8, 9}, {1, 2, -3, -4}, {1, 2, -3, -4}} {
-			if got := xlatest.Flat[float32](t, out[i]); !slices.Equal(got, want) {
-				t.Errorf("output %d is %v, want %v", i, got, want)
-			}
+			errtest.Equal(t, i, xlatest.Flat[float32](t, out[i]), want)
 		}
 		if out[0].Rank() != 0 || out[1].Rank() != 1 {
 			t.Errorf("rows of %d and %d axes", out[0].Rank(), out[1].Rank())
@@ -226,18 +217,12 @@ func TestMapSlices(t *testing.T) {
 			return []*Node{three.Sum, three.Number, one.Sum, one.Number}
 		}, xlatest.Tensor([]float32{1, -1}, 2))
 		for i, want := range [][]int{{3, 2}, {3}, {1, 2}, {1}} {
-			if got := out[i].Shape().Dimensions; !slices.Equal(got, want) {
-				t.Errorf("result %d has dimensions %v, want %v", i, got, want)
-			}
+			errtest.Equal(t, "dimensions", out[i].Shape().Dimensions, want)
 		}
 		sums := slices.Concat(xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[2]))
-		if want := []float32{1, -1, 2, 0, 3, 1, 1, -1}; !slices.Equal(sums, want) {
-			t.Errorf("the sums are %v, want %v", sums, want)
-		}
+		errtest.Equal(t, "sums", sums, []float32{1, -1, 2, 0, 3, 1, 1, -1})
 		numbers := slices.Concat(xlatest.Flat[int32](t, out[1]), xlatest.Flat[int32](t, out[3]))
-		if want := []int32{10, 11, 12, 10}; !slices.Equal(numbers, want) {
-			t.Errorf("the numbers are %v, want %v", numbers, want)
-		}
+		errtest.Equal(t, "numbers", numbers, []int32{10, 11, 12, 10})
 	})
 }
 
@@ -255,12 +240,8 @@ func TestForUnfusedIsFor(t *testing.T) {
 			return []*Node{nested(in[0].Graph(), 4, in[0]), nested(in[0].Graph(), 0, in[0])}
 		}, xlatest.Tensor([]float32{1}))
 		// The inner loops add 0, then 1, then 3: +0 *2+1, then +0+1 *2+1, then +0+1+2 *2+1: 3, 7, 17, 41.
-		if got := xlatest.Flat[float32](t, out[0])[0]; got != 41 {
-			t.Errorf("four iterations end with %v, want 41", got)
-		}
-		if got := xlatest.Flat[float32](t, out[1])[0]; got != 1 {
-			t.Errorf("no iterations end with %v, want 1", got)
-		}
+		errtest.Equal(t, "the end of four iterations", xlatest.Flat[float32](t, out[0])[0], 41)
+		errtest.Equal(t, "the end of no iterations", xlatest.Flat[float32](t, out[1])[0], 1)
 	})
 }
 
@@ -375,9 +356,7 @@ func joining(join func(parts []*Node) *Node) func(x *Node) *Node {
 func TestJoin(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, looped(xla.For, joining(xla.Join)), xlatest.Tensor([]float32{1, 2, 3}, 3))
-		if got := xlatest.Flat[float32](t, out[0]); !slices.Equal(got, []float32{7, 5, 9}) {
-			t.Errorf("the numbers are %v", got)
-		}
+		errtest.Equal(t, "numbers", xlatest.Flat[float32](t, out[0]), []float32{7, 5, 9})
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
@@ -78,9 +79,7 @@ func TestProgramsOfOneTextAreCompiledOnce(t *testing.T) {
 		donate bool
 		want   int64
 	}{{6, false, 1}, {6, false, 0}, {12, false, 1}, {6, true, 1}, {12, false, 0}, {6, true, 0}} {
-		if got := compiledBy(compile(c.by, c.donate)); got != c.want {
-			t.Errorf("%+v was compiled %d times", c, got)
-		}
+		errtest.Equal(t, c, compiledBy(compile(c.by, c.donate)), c.want)
 	}
 	programs[0].Free()
 	programs[0].Free() // once is enough, twice does no harm
@@ -88,9 +87,7 @@ func TestProgramsOfOneTextAreCompiledOnce(t *testing.T) {
 		if i == 0 {
 			continue
 		}
-		if got := added(t, programs[i]); got != want {
-			t.Errorf("program %d gives %g, want %g", i, got, want)
-		}
+		errtest.Equal(t, i, added(t, programs[i]), want)
 		programs[i].Free()
 	}
 	if _, err := programs[1].Run(xla.Sharded{tensors.FromValue([]float32{1, 2, 3})}); err == nil {
@@ -118,9 +115,7 @@ func TestIdleExecutablesAreFew(t *testing.T) {
 		want int64
 	}{{603, 0}, {602, 0}, {601, 1}, {602, 0}, {603, 1}} {
 		// 601 evicts 603, which was used before 602.
-		if got := compiledBy(func() { must.Get(sums(p, c.by, false)).Free() }); got != c.want {
-			t.Errorf("%g: %d compilations, want %d", c.by, got, c.want)
-		}
+		errtest.Equal(t, c.by, compiledBy(func() { must.Get(sums(p, c.by, false)).Free() }), c.want)
 	}
 }
 
