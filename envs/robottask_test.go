@@ -42,9 +42,7 @@ func TestGuessesOfRobots(t *testing.T) {
 		if got.Trunk != c.trunk || !slices.Equal(got.Feet, c.feet) {
 			t.Errorf("%s: %s", name, got)
 		}
-		if again := must.Get(got.Complete(c.model)); !reflect.DeepEqual(again, got) {
-			t.Errorf("%s is completed again to %+v", name, again)
-		}
+		errtest.Equal(t, name, must.Get(got.Complete(c.model)), got)
 	}
 	for want, task := range map[string]envs.RobotTask{
 		"unknown foot \"FR_calv\"":            {Feet: []string{"FR_calv"}},
@@ -177,9 +175,7 @@ func TestCommands(t *testing.T) {
 		if step >= 2 {
 			want = []float32{0, -0.25, 0, 0, -0.25, 0}
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("after step %d the commands are %v, not %v", step, got, want)
-		}
+		errtest.Equal(t, step, got, want)
 	}
 	if first := commanded([][3]float64{})[0]; slices.Equal(first[:3], first[3:]) {
 		t.Errorf("copies draw the same command %v", first)

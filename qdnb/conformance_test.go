@@ -240,13 +240,9 @@ func TestSkillsAreMeasured(t *testing.T) {
 		want = append(want, [3]float64{11, float64(5 * episodes), 66})
 		errtest.Equal(t, "generations, evaluations and steps", got, want)
 		for i, row := range table.Rows {
-			if steps := row[len(row)-2]; steps != 20*(row[1]+row[len(row)-1]*float64(episodes)) {
-				t.Errorf("%s: %g steps of %g evaluations in row %d", algorithm, steps, row[1], i)
-			}
+			errtest.Equal(t, algorithm+": steps of evaluations", row[len(row)-2], 20*(row[1]+row[len(row)-1]*float64(episodes)))
 			for k, x := range row[8 : len(row)-2] {
-				if math.IsNaN(x) != (i == 0) {
-					t.Errorf("%s: %s is %g in row %d", algorithm, table.Columns[8+k], x, i)
-				}
+				errtest.Equal(t, fmt.Sprintf("%s: %s is NaN in row %d", algorithm, table.Columns[8+k], i), math.IsNaN(x), i == 0)
 			}
 		}
 		left := must.Get(run.Skills())

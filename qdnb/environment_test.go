@@ -283,9 +283,7 @@ func TestArchivesThatDoNotGrowAreReported(t *testing.T) {
 			said := stderr(t, func() { train(t, spec) })
 			// populations keep as many of the fittest as they have room for, but for extinctions
 			want := algorithm == "aurora" || algorithm == "map-elites"
-			if strings.Contains(said, "descriptors are nearly equal") != want {
-				t.Errorf("%s says %q", algorithm, said)
-			}
+			errtest.Equal(t, algorithm+" says so", strings.Contains(said, "descriptors are nearly equal"), want)
 		}
 	}
 	extinct := smallOf("aurora-xcon", t.TempDir(), 12)

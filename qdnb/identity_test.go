@@ -294,9 +294,7 @@ func TestFingerprints(t *testing.T) {
 			if len(config.Parts) != 1 || len(config.Parts[recorded]) != 16 {
 				t.Fatalf("%s: %v", part, config.Parts)
 			}
-			if seen[config.Name()] != (i == 1) {
-				t.Errorf("%s: number %d is %s, one of %v", part, i, config.Name(), seen)
-			}
+			errtest.Equal(t, fmt.Sprintf("%s: number %d is an earlier one", part, i), seen[config.Name()], i == 1)
 			seen[config.Name()] = true
 		}
 	}

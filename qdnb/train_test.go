@@ -220,9 +220,7 @@ func TestEnvironmentOfAVariant(t *testing.T) {
 		"diayn": nil, "dads": {envs.WidePositions()}, "qdac": {envs.WidePositions()}} {
 		run := &runs.Run{Config: runs.Config{Algorithm: "mine", Env: "ant-trap"}, Status: runs.Status{Base: base}}
 		env := nb.Must(policies.Environment(run))
-		if programs(env) != programs(nb.Must(envs.Make("ant-trap", options...))) {
-			t.Errorf("a variant of %s is played in another environment than it was trained in", base)
-		}
+		errtest.Equal(t, "programs of a variant of "+base, programs(env), programs(nb.Must(envs.Make("ant-trap", options...))))
 	}
 }
 
@@ -243,9 +241,7 @@ func TestEndOfBudgetIsMeasured(t *testing.T) {
 			table := nb.Must(run.Metrics())
 			final := nb.Must(table.Column(runs.FinalColumn))
 			last := len(final) - 1
-			if slices.Index(final, 1) != last {
-				t.Errorf("rows of a measurement at the end: %v", final)
-			}
+			errtest.Equal(t, "the first row of a measurement at the end", slices.Index(final, 1), last)
 			if steps := nb.Must(table.Column(records.EvaluationSteps)); steps[last]-steps[last-1] != steps[0] {
 				t.Errorf("the measurement at the end is not counted: evaluation steps %v", steps)
 			}
@@ -255,9 +251,7 @@ func TestEndOfBudgetIsMeasured(t *testing.T) {
 				"the last snapshot": snapshots[len(snapshots)-1].Stats()} {
 				for column, x := range map[string]float64{"max_fitness": stats.MaxFitness,
 					"coverage": stats.Coverage, "qd_score": stats.QDScore, "generation": 9} {
-					if got := nb.Must(table.Column(column))[last]; got != x {
-						t.Errorf("%s: the last row has %v, but %s %v", column, got, what, x)
-					}
+					errtest.Equal(t, column+" of the last row and of "+what, nb.Must(table.Column(column))[last], x)
 				}
 			}
 			if status.MaxFitness != stored.MaxFitness || status.Coverage != stored.Coverage ||

@@ -111,9 +111,7 @@ func TestConversions(t *testing.T) {
 		}
 		for _, got := range []any{must.Get(a.Float32s()), must.Get(a.Float64s()), must.Get(a.Int32s()),
 			must.Get(Values[int64](a))} {
-			if fmt.Sprint(got) != "[1 0]" {
-				t.Errorf("%s becomes %T %v", name, got, got)
-			}
+			errtest.Equal(t, name, fmt.Sprint(got), "[1 0]")
 		}
 	}
 	if v, err := Of([]int{1, 0}).Int32s(); err != nil || !slices.Equal(v, []int32{1, 0}) {

@@ -134,9 +134,7 @@ func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
 		got, err := figures.ArenaOf(name)
 		env := nb.Must(envs.Make(name))
 		want, wantErr := arenaOf(env)
-		if (err == nil) != (wantErr == nil) {
-			t.Errorf("%s: %v, but %v of the environment", name, err, wantErr)
-		}
+		errtest.Equal(t, name, err == nil, wantErr == nil)
 		if err == nil && !reflect.DeepEqual(*got, want) {
 			t.Errorf("%s: %+v, want %+v", name, *got, want)
 		}

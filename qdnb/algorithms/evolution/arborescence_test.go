@@ -128,9 +128,7 @@ func TestPPGADescriptors(t *testing.T) {
 			best = append(best, slices.Max(steps(t, s, 1)[0].Fitnesses))
 			arrays := stateOf(t, s)
 			root := floats(t, arrays, "Emitters.0.Emitter.Coefficients.Root")
-			if slices.Equal(root, unit) != (generation == 0) {
-				t.Errorf("generation %d: A is %g", generation, root)
-			}
+			errtest.Equal(t, fmt.Sprint("A is the unit in generation ", generation), slices.Equal(root, unit), generation == 0)
 			gradients := floats(t, arrays, "Emitters.0.Emitter.Gradients")
 			for k, row := range slices.Collect(slices.Chunk(gradients, len(gradients)/(1+d))) {
 				sum := 0.0

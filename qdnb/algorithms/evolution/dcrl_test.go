@@ -166,9 +166,7 @@ func TestDCRLTargets(t *testing.T) {
 			away := 0
 			for i := range 2 * batch { // observation, next, two actions, reward, done, truncation, columns
 				action, reached, target := rows[9*i+3], rows[9*i+7], rows[9*i+8]
-				if reached != action {
-					t.Errorf("row %d: descriptor %v of an episode with %v", i, reached, action)
-				}
+				errtest.Equal(t, fmt.Sprint("descriptor of row ", i), reached, action)
 				meant := []float32{reached}
 				if generation > 0 && i/2 < 8 {
 					meant = before
@@ -180,9 +178,7 @@ func TestDCRLTargets(t *testing.T) {
 					away++
 				}
 			}
-			if (generation > 0) != (away > 0) {
-				t.Errorf("generation %d: %d rows have another target", generation, away)
-			}
+			errtest.Equal(t, fmt.Sprint("other targets in generation ", generation), away > 0, generation > 0)
 		}
 	})
 }

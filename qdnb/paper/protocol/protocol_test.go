@@ -15,9 +15,7 @@ func TestEnvironments(t *testing.T) {
 	errtest.Equal(t, "gaits", protocol.Gaits(), []string{"ant-uni", "walker-uni", "halfcheetah-uni"})
 	for _, name := range catalog.Names() {
 		task, _ := catalog.Find(name)
-		if slices.Contains(protocol.Environments(), name) != (task.Descriptor.Kind != catalog.None) {
-			t.Errorf("%s: the descriptor is of kind %d", name, task.Descriptor.Kind)
-		}
+		errtest.Equal(t, name, slices.Contains(protocol.Environments(), name), task.Descriptor.Kind != catalog.None)
 		errtest.Equal(t, fmt.Sprintf("%s: episodes of", name), protocol.EpisodeLength(name), task.Length)
 	}
 }

@@ -78,9 +78,7 @@ func TestViridisRisesInLuminance(t *testing.T) {
 		{0, 0x440154}, {1, 0xfde725}, {128.0 / 255, 0x21918c},
 		{-3, 0x440154}, {math.Inf(1), 0xfde725},
 	} {
-		if got := Viridis(c.t); got != rgb(c.want) {
-			t.Errorf("Viridis(%g) = %v, want %06x", c.t, got, c.want)
-		}
+		errtest.Equal(t, c.t, Viridis(c.t), rgb(c.want))
 	}
 	if Viridis(math.NaN()) != emptyFill {
 		t.Error("NaN has a colour of the map")

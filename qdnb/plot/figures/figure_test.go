@@ -248,9 +248,7 @@ func TestPalettedKeepsAreasAndApproximatesEdges(t *testing.T) {
 		return max(off(r, p.R), off(g, p.G), off(b, p.B))
 	}
 	for _, at := range [][2]int{{0, 0}, {15, 15}, {7, 3}} {
-		if d := difference(few, reducedFew, at[0], at[1]); d != 0 {
-			t.Errorf("256 colours are not kept: difference %d at %v", d, at)
-		}
+		errtest.Equal(t, at, difference(few, reducedFew, at[0], at[1]), 0)
 	}
 	for k := 0; k < 256; k += 16 {
 		if d := difference(many, reducedMany, k, 1); d > 3 {
