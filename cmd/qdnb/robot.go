@@ -53,10 +53,11 @@ func (c *robotCmd) Run(ctx context.Context) error {
 	if err := cmp.Or(checkName("--picture", c.Picture, ".png"), checkName("--html", c.HTML, ".html", ".htm")); err != nil {
 		return err
 	}
-	system, notes, err := envs.ReadSystem(ctx, c.File, mujoco.Options{IgnorePairs: c.IgnorePairs,
-		LinkContacts: c.LinkContacts, ControlStep: c.ControlStep})
+	// A note tells of contacts that are not modelled, which do not keep a robot from being shown.
+	system, notes, err := envs.ReadSystem(ctx, c.File, mujoco.Options{IgnorePairs: true, LinkContacts: c.LinkContacts,
+		ControlStep: c.ControlStep})
 	if err != nil {
-		return flagged(err)
+		return err
 	}
 	switch system := system.(type) {
 	case *physics.System:
