@@ -305,7 +305,8 @@ func (s *System) stack(g *Graph, batch int, x []algebra.Num) *Node {
 }
 
 func (s *System) unstack(x *Node) (out []algebra.Num) {
-	at, all := 0, algebra.Num{Rows: x.Shape().Dimensions[0], Node: Reshape(x, -1)}
+	// Stored as it is flat: XLA:CPU would fuse the reshape with each user, and read number by number.
+	at, all := 0, algebra.Num{Rows: x.Shape().Dimensions[0], Node: xla.Store(Reshape(x, -1))}
 	for _, dof := range s.dofs {
 		out = append(out, all.Slice(at, len(dof.index)))
 		at += len(dof.index)
@@ -462,7 +463,8 @@ func (s *System) solveCoupled(k kinematics, f factor, u update, b []algebra.Num)
 	own := factored{k.Axis, f}
 	all := xla.Join(xla.Flatten(own))
 	n := all.Shape().Size() / batch
-	c.Factor = xla.Store(Reshape(BroadcastToDims(Reshape(all, n, 1, batch), n, lanes, batch), n*lanes*batch))
+	// Stored before it is flat, for the same reason as in unstack.
+	c.Factor = Reshape(xla.Store(BroadcastToDims(Reshape(all, n, 1, batch), n, lanes, batch)), n*lanes*batch)
 	// At least once, for the right side.
 	blocks := Max(Div(last, ConstAs(last, int32(together))), ConstAs(last, int32(1)))
 	x := xla.Repeat(blocks, c, func(i *Node, c coupled) coupled {
@@ -478,7 +480,7 @@ func (s *System) solveCoupled(k kinematics, f factor, u update, b []algebra.Num)
 // solveBlock updates the inverse by the next rows, and the solution.
 func (s *System) solveBlock(i *Node, c coupled, f factored) coupled {
 	g, nv, batch := i.Graph(), c.Right.Shape().Dimensions[0], c.Right.Shape().Dimensions[2]
-	own := xla.Store(Concatenate([]*Node{c.Right, xla.Row(c.U, i)}, 1))
+	own := xla.Store(Concatenate([]*Node{c.Right, xla.Store(xla.Row(c.U, i))}, 1))
 	solved := s.solve(kinematics{Axis: f.Axes}, f.Factor, s.unstack(Reshape(own, nv, lanes*batch)))
 	z := Reshape(s.stack(g, lanes*batch, solved), nv, lanes, batch)
 	lane := func(x *Node, j int) *Node { return Slice(x, AxisRange(), AxisElem(j)) }
