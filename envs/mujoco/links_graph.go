@@ -4,6 +4,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/xla"
 )
 
 // trees is the number of trees of links.
@@ -79,5 +80,6 @@ func gather(x algebra.Num, of []int) algebra.Num {
 	}
 	batch := x.Node.Shape().Size() / x.Rows
 	picked := Gather(Reshape(x.Node, x.Rows, batch), Const(x.Node.Graph(), index))
-	return algebra.Num{Rows: len(of), Node: Reshape(picked, len(of)*batch)}
+	// Stored, because XLA:CPU would gather again for each user.
+	return algebra.Num{Rows: len(of), Node: xla.Store(Reshape(xla.Store(picked), len(of)*batch))}
 }
