@@ -21,7 +21,7 @@ _PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 
 
 def last_words(cell: NotebookNode) -> str:
-    """The last line of a running cell's text, or its HTML progress bar's text, whichever is later. Empty if there is none."""
+    """The last line of a running cell's text, or the text of its HTML progress bar, whichever is later; else empty."""
     for output in reversed(cell.outputs):  # below its progress, a run draws itself
         if output["output_type"] == "stream":
             if lines := [line.strip() for line in re.split(r"[\r\n]", output["text"]) if line.strip()]:

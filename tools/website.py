@@ -56,7 +56,8 @@ class Renderer(IPythonRenderer):
 
     def codespan(self, text: str) -> str:
         """Code that fits into a line of a phone is not broken, as at the hyphens of an option."""
-        return super().codespan(text).replace("<code", '<code class="short"', 1) if len(text) <= 32 else super().codespan(text)
+        code = super().codespan(text)
+        return code.replace("<code", '<code class="short"', 1) if len(text) <= 32 else code
 
     def table(self, text: str) -> str:
         return f'<div class="wide"><table>{text}</table></div>\n'
@@ -133,7 +134,7 @@ def add_documents(site: Site) -> None:
 
 
 def add_notebooks(site: Site) -> None:
-    """The notebooks as executed, in the order of their index, by the exporter of `make notebooks`; only the body is kept."""
+    """The bodies of the notebooks as executed, by the exporter of `make notebooks`, in the order of their index."""
     folder = ROOT / "notebooks"
     order = ["index", *re.findall(r"\]\((\w+)\.ipynb\)", (folder / "index.ipynb").read_text(encoding="utf-8"))]
     for file in sorted(folder.glob("*.ipynb"), key=lambda file: order.index(file.stem)):

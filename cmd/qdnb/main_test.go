@@ -479,6 +479,9 @@ func TestSimulatorProcess(t *testing.T) {
 		return fmt.Sprintf(`echo '{"name": %q, "observations": 2, "actions": 1, "length": 9, "descriptor": `+
 			`{"components": ["x"], "lower": [0], "upper": [1]}}'; read line; `, name)
 	}
+	results := func(fitness, descriptors string) string {
+		return fmt.Sprintf(`echo '{"fitness": %q, "descriptors": %q}'; cat`, fitness, descriptors)
+	}
 	for want, simulator := range map[string]string{
 		"give --hidden the layers":        command + "1 --hidden 4",
 		"(exit status 3): see its output": "exit 3",
@@ -487,8 +490,8 @@ func TestSimulatorProcess(t *testing.T) {
 		"(exit status 4)":                 facts("dead") + "exit 4",
 		"(signal: killed)":                facts("mute") + "exec sleep 60 >&-",
 		"1048576 bytes in a line":         "cat /dev/zero",
-		"2 fitnesses and 1 numbers":       facts("short") + `echo '{"fitness": "AAAAAAAAAAA=", "descriptors": "AAAAAA=="}'; cat`,
-		"30 results do not fit the 8":     facts("long") + `echo '{"fitness": "` + strings.Repeat("AAAA", 40) + `", "descriptors": "` + strings.Repeat("AAAA", 40) + `"}'; cat`,
+		"2 fitnesses and 1 numbers":       facts("short") + results("AAAAAAAAAAA=", "AAAAAA=="),
+		"30 results do not fit the 8":     facts("long") + results(strings.Repeat("AAAA", 40), strings.Repeat("AAAA", 40)),
 	} {
 		broken := args("1", "map-elites", "--generations", "9", "--set", "slice=1")
 		broken[10] = simulator

@@ -30,7 +30,7 @@ type contact struct {
 	Frame    [3]algebra.Vector // the normal, from the first geom to the second, and two tangents
 	Friction [5]algebra.Num    // see [parameters]
 	Jacobian [6]*Node          // between links: of the motions of a perAxis by the dofs, [n, nv, B]
-	Rows     *Node             // of the deepest or nearest contacts: their rows among all of the set's, int32 [n, B]; nil: all
+	Rows     *Node             // of some of the set's contacts: their rows among all, int32 [n, B]; nil: all
 }
 
 // perAxis holds numbers of contacts along their normals and both tangents, and of the turns about these three. Those

@@ -87,7 +87,8 @@ func (s *System) nearest(k kinematics, set *contactSet) contact {
 	for i := range at {
 		at[i].position, few.sizes[i] = pickVector(at[i].position, pairs), pickVector(set.sizes[i], pairs)
 		turn := at[i].turn
-		at[i].turn = algebra.Rotation{X: pickVector(turn.X, pairs), Y: pickVector(turn.Y, pairs), Z: pickVector(turn.Z, pairs)}
+		at[i].turn = algebra.Rotation{X: pickVector(turn.X, pairs), Y: pickVector(turn.Y, pairs),
+			Z: pickVector(turn.Z, pairs)}
 	}
 	found := contactOf(set.collide(&few, at[0], at[1]))
 	var rows []*Node

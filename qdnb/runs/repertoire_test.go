@@ -531,7 +531,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	if left, _ := os.ReadDir(root); len(left) != 1 {
-		t.Errorf("beside the run there is %v", left)
+		t.Errorf("next to the run there is %v", left)
 	}
 	w := must.Get(Create(root, config)) // nobody holds the lock
 	must.Do(w.SaveStatus(Status{}))

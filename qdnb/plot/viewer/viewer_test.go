@@ -341,8 +341,9 @@ func mapChooses(t *testing.T, b *browser) {
 	// Pointing shows numbers and does not change the film.
 	at := b.middle(`[data-entry="4"]`)
 	b.mouse("mouseMoved", at[0], at[1])
-	if got := readout(); !strings.HasPrefix(got, "cell 4") || !strings.Contains(got,
-		"fitness") || !strings.Contains(got, "final x (m)") || b.text(`document.querySelector("text.name").textContent`) != "Final x (m)" {
+	if got := readout(); !strings.HasPrefix(got, "cell 4") || !strings.Contains(got, "fitness") ||
+		!strings.Contains(got, "final x (m)") ||
+		b.text(`document.querySelector("text.name").textContent`) != "Final x (m)" {
 		t.Errorf("pointing at cell 4 shows %q", got)
 	}
 	// The archived results of a cell and the results of its film are distinguished.
