@@ -1,21 +1,29 @@
 package envs_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/envs/envtest"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
+	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
 
@@ -176,5 +184,170 @@ func TestWalls(t *testing.T) {
 	want := envs.Wall{X0: 14.5, Y0: -3.5, X1: 15.5, Y1: 1.5}
 	if walls := (&envs.Rigid{System: moved}).Walls(); !slices.Contains(walls, want) {
 		t.Errorf("a trap at x = 3, y = -1 lacks the wall %v; it has %v", want, walls)
+	}
+}
+
+// The graphs built for GPUs compute the same steps: they pass the golden files, here on the CPU.
+func TestGraphsForAcceleratorsPassGoldenFiles(t *testing.T) {
+	_, as := xlatest.As(t, backend.CUDA)
+	names := []string{"pointmaze", "walker-uni"}
+	if os.Getenv("QDNB_LONG") != "" { // XLA:CPU takes minutes for graphs that are not made for it
+		names = append(names, "halfcheetah-uni", "ant-uni")
+	}
+	for _, name := range names {
+		path := golden.Path(t, "onestep_"+name+".npz")
+		if found := compareFile(t, as, path, must.Get(npz.Read(path))); !found.pass() {
+			t.Errorf("%s as built for a GPU:\n%s", name, found)
+		}
+	}
+}
+
+// limbed is a falling torso with some arms, whose policies also see the velocity of its fall.
+func limbed(arms int) *envs.Rigid {
+	inertia := physics.Vec{0.1, 0.1, 0.1}
+	m := physics.Model{TimeStep: 0.01, Substeps: 2, Gravity: physics.Vec{0, 0, -9.81},
+		Bodies: []physics.Body{{Name: "torso", Mass: 1, Inertia: inertia}},
+		Pose:   map[string]physics.Vec{"torso": {0, 0, 2}}}
+	var leg []string
+	for i := range arms {
+		arm := fmt.Sprint("arm ", i)
+		m.Bodies = append(m.Bodies, physics.Body{Name: arm, Mass: 1, Inertia: inertia})
+		m.Joints = append(m.Joints, physics.Joint{Name: arm, Parent: "torso", Child: arm,
+			ChildOffset: physics.Vec{-0.5, 0, 0}, Rotation: physics.Vec{0, 0, float64(90 + 60*i)},
+			Limits: [][2]float64{{-80, 80}}, Stiffness: 500, Damping: 1})
+		m.Actuators = append(m.Actuators, physics.Actuator{Joint: arm, Strength: 5})
+		leg = append(leg, arm)
+	}
+	return &envs.Rigid{System: must.Get(physics.NewSystem(m)), Leg: leg, Noise: 0.1,
+		Settings: envs.Spec{Name: "limbed", Observations: 1 + 2*arms, Actions: arms, Length: 9, Offset: 9,
+			Descriptor: envs.Descriptor{Kind: envs.Mean, Lower: []float32{-9}, Upper: []float32{9},
+				Components: []string{"height (m)"}}},
+		Observe: func(m envs.StepView) *graph.Node {
+			angles, velocities := m.System.JointAngles(m.State)
+			fall := graph.InsertAxes(m.Frame("torso").Velocity[2], 0)
+			return graph.Concatenate([]*graph.Node{fall, angles, velocities}, 0)
+		},
+		Reward: func(_, after envs.StepView, _ *graph.Node) *graph.Node {
+			return after.Frame("torso").Velocity[2]
+		},
+		Describe: func(m envs.StepView) *graph.Node { return m.Frame("torso").Position[2] },
+	}
+}
+
+// counted is a task that observes half of what it did, and counts its steps.
+type counted struct{ envs.Env }
+
+func (c counted) Unwrap() envs.Env { return c.Env }
+
+func (c counted) Reset(keys random.Key) envs.State {
+	s := c.Env.Reset(keys)
+	return c.with(s, graph.ZerosLike(s.Reward))
+}
+
+func (c counted) Step(s envs.State, action *graph.Node) envs.State {
+	n := len(s.PhysicsState) - 1
+	count := graph.AddScalar(s.PhysicsState[n], 1)
+	s.PhysicsState = s.PhysicsState[:n]
+	next := c.with(c.Env.Step(s, action), count)
+	next.Reward = graph.Add(next.Reward, count)
+	return next
+}
+
+func (counted) with(s envs.State, count *graph.Node) envs.State {
+	s.PhysicsState = append(s.PhysicsState[:len(s.PhysicsState):len(s.PhysicsState)], count)
+	s.Observation = graph.MulScalar(s.Observation, 0.5)
+	return s
+}
+
+// Loops carry states in another layout on GPUs, which changes no result.
+func TestRolloutsInLoopLayouts(t *testing.T) {
+	cuda := *xlatest.Pure(t).Platform
+	cuda.Kind = backend.CUDA
+	env := envs.AutoReset(must.Get(envs.Make("walker-uni")), 2)
+	observed := envs.Recorder{Every: 1, Width: env.Spec().Observations,
+		Row: func(_ envs.State, _ *graph.Node, after envs.State) *graph.Node { return after.Observation }}
+	var results [2][]*tensors.Tensor
+	for i, p := range []*xla.Platform{xlatest.Pure(t), {Platform: &cuda}} {
+		results[i] = xlatest.Run(t, p, func(in []*graph.Node) []*graph.Node {
+			keys := random.KeyOf(in[0]).Split(3)
+			policy := nn.NewPolicy(env.Spec().Observations, []int{4}, env.Spec().Actions)
+			score, records := envs.Record(env, policy.View(policy.Init(keys.FoldIn(1))), envs.Reset(env, keys), 5, observed)
+			fitness, descriptor := score.Result()
+			return append(records, fitness, descriptor)
+		}, xlatest.Tensor(random.SeedWords(7), 2))
+	}
+	for i, what := range []string{"observations", "fitness", "descriptor"} {
+		xlatest.Close(t, what, xlatest.Flat[float32](t, results[1][i]), xlatest.Flat[float32](t, results[0][i]), 0)
+	}
+}
+
+// Layouts restore the states of every task to the bit, whatever wraps it: in the first step of an episode, and in
+// the second, with which some episodes end.
+func TestLoopLayoutsRestoreStates(t *testing.T) {
+	platform := *xlatest.Pure(t).Platform
+	platform.Kind = backend.CUDA
+	check := func(name string, env envs.Env) {
+		out := xlatest.Run(t, &xla.Platform{Platform: &platform}, func(in []*graph.Node) []*graph.Node {
+			keys := random.KeyOf(in[0]).Split(2)
+			s := envs.Reset(env, keys)
+			layout := envs.LoopLayoutOf(s, env)
+			var restored, states []*graph.Node
+			for step := range 2 {
+				s = envs.Step(env, s, keys.FoldIn(step).Uniform(-1, 1, 2, env.Spec().Actions))
+				restored = append(restored, xla.Flatten(layout.Unpack(layout.Pack(s)))...)
+				states = append(states, xla.Flatten(s)...)
+			}
+			return xla.Map(append(restored, states...), func(x *graph.Node) *graph.Node {
+				return graph.ConvertDType(x, dtypes.Float32)
+			})
+		}, xlatest.Tensor(random.SeedWords(7), 2))
+		n := len(out) / 2
+		if len(out) != 2*n {
+			t.Fatalf("%s: %d arrays with those that were restored", name, len(out))
+		}
+		for i := range n {
+			if !out[i].Shape().Equal(out[n+i].Shape()) {
+				t.Fatalf("%s: array %d has shape %s, want %s", name, i, out[i].Shape(), out[n+i].Shape())
+			}
+			xlatest.Close(t, fmt.Sprintf("%s: array %d", name, i), xlatest.Flat[float32](t, out[i]),
+				xlatest.Flat[float32](t, out[n+i]), 0)
+		}
+	}
+	for _, task := range []envs.Env{envs.Pointmaze{}, limbed(1), limbed(2), limbed(3)} {
+		wrapped := map[string]envs.Env{"": task, "counted": counted{task}, "counted twice": counted{counted{task}}}
+		if robot, ok := task.(*envs.Rigid); ok {
+			wrapped["adjustable"] = must.Get(envs.Adjust(robot))
+			drawn := must.Get(envs.WithVariations(robot, "drawn", envs.Vary(envs.GravityMultiplier, 2, 3),
+				envs.Vary(envs.ActuatorsMultiplier, 0.25, 0.5)))
+			wrapped["drawn"], wrapped["counted and drawn"] = drawn, counted{drawn}
+		}
+		for what, env := range wrapped {
+			for again, env := range map[string]envs.Env{"": env, "fixed start": envs.StartAt(env, 1),
+				"episodes": envs.AutoReset(env, 2), "episodes in episodes": envs.AutoReset(envs.AutoReset(env, 2), 3),
+				"counted episodes":        counted{envs.AutoReset(env, 2)},
+				"episodes, fixed start":   envs.AutoReset(envs.StartAt(env, 1), 2),
+				"fixed start of episodes": envs.StartAt(envs.AutoReset(env, 2), 1)} {
+				check(fmt.Sprintf("%s, %d actions, %s, %s", task.Spec().Name, task.Spec().Actions, what, again), env)
+			}
+		}
+	}
+}
+
+// What automatic resets remember of the first state is not bounded as states of the bodies are.
+func TestLargeObservationsOfEpisodesAreValid(t *testing.T) {
+	robot := limbed(1)
+	observe := robot.Observe
+	robot.Observe = func(m envs.StepView) *graph.Node { return graph.AddScalar(observe(m), 101325) } // Pa
+	for what, env := range map[string]envs.Env{"episodes": envs.AutoReset(robot, 9),
+		"fixed start of episodes": envs.StartAt(envs.AutoReset(robot, 9), 1)} {
+		out := xlatest.Run(t, xlatest.Pure(t), func(in []*graph.Node) []*graph.Node {
+			policy := nn.NewPolicy(3, nil, 1)
+			keys := random.KeyOf(in[0]).Split(1)
+			fitness, _ := envs.Rollout(env, policy.View(policy.Init(keys)), envs.Reset(env, keys), 2)
+			return []*graph.Node{fitness}
+		}, xlatest.Tensor(random.SeedWords(7), 2))
+		if got := xlatest.Flat[float32](t, out[0])[0]; !(got > -9 && got < 0) {
+			t.Errorf("%s: the fitness is %g", what, got)
+		}
 	}
 }

@@ -1,6 +1,9 @@
 package xla_test
 
 import (
+	"context"
+	"fmt"
+	"log"
 	"math"
 	"os"
 	"os/exec"
@@ -427,4 +430,33 @@ func TestWhatXLAFuses(t *testing.T) {
 			t.Errorf("program %d has %d times %q, want %d\n%s", i, got, p.text, p.want, text)
 		}
 	}
+}
+
+// A falling stone: the state of the loop is a struct with names.
+func ExampleFor() {
+	p, err := xla.Open(context.Background(), "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	type stone struct{ Height, Speed *Node }
+	height := xla.Single(tensors.FromScalar(float32(100)))
+	program, err := xla.Compile(p, "fall", height, func(height xla.Array) xla.State[stone] {
+		const dt = 0.125
+		s := stone{Height: height.Tree, Speed: ZerosLike(height.Tree)}
+		return xla.Out(xla.For(height.Tree.Graph(), 8, s, func(_ *Node, s stone) stone {
+			s.Speed = AddScalar(s.Speed, -10*dt)
+			s.Height = Add(s.Height, MulScalar(s.Speed, dt))
+			return s
+		}))
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer program.Free()
+	out, err := program.Run(height)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("after a second: height and speed", out.Scalars())
+	// Output: after a second: height and speed [94.375 -10]
 }

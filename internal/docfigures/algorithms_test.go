@@ -2,12 +2,19 @@ package main
 
 import (
 	"cmp"
+	"fmt"
+	"math"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/records"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/stats"
 )
 
 // Each algorithm has a picture, and a page has the command of its run.
@@ -46,3 +53,60 @@ func TestPicturesHaveCommands(t *testing.T) {
 		t.Errorf("docs has the pictures %v; commands draw %v", found, drawn)
 	}
 }
+
+// The table of the page is that of the measurements.
+func TestParityTable(t *testing.T) {
+	all, err := parityScores("../../docs/parity.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/reliability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table := parityTable(all); !strings.Contains(string(page), table) {
+		t.Errorf("docs/reliability.md lacks the table of docs/parity.csv:\n%s", table)
+	}
+}
+
+const (
+	draws  = 9999 // random divisions of a permutation test
+	splits = 200  // of the seeds here into two halves
+)
+
+// parityTable compares the scores of both sides: their means, the p-value of two one-sided tests with a margin of
+// one pooled standard deviation, the p-value with which a permutation test tells each fault from the same seeds
+// without it, and how often that test calls two halves of the seeds here different at 5 %.
+func parityTable(all []scores) string {
+	var b strings.Builder
+	b.WriteString("| algorithm | steps | QD score here | published | difference, pooled deviations | p of TOST |" +
+		" p of faults | halves told apart |\n|---|---|---|---|---|---|---|---|\n")
+	for _, s := range all {
+		random := stats.Source(0)
+		here, published := s.of["qdnb"], s.of["published"]
+		margin := stats.PooledStd(here, published)
+		var faults []string
+		for _, side := range s.sides {
+			if side != "qdnb" && side != "published" {
+				faults = append(faults, fmt.Sprintf("%s: %.2g", labels[side], stats.Permutation(random, here, s.of[side], draws)))
+			}
+		}
+		apart := 0
+		for range splits {
+			shuffled := slices.Clone(here)
+			random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+			half := len(shuffled) / 2
+			if stats.Permutation(random, shuffled[:half], shuffled[half:], draws/10) <= 0.05 {
+				apart++
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %s | %.0f ± %.0f | %.0f ± %.0f | %s | %.2g | %s | %.1f %% |\n",
+			figures.MethodName(s.algorithm), s.steps, stats.Mean(here), stats.Std(here), stats.Mean(published),
+			stats.Std(published), hundredths((stats.Mean(here)-stats.Mean(published))/margin),
+			stats.Equivalent(here, published, margin), strings.Join(faults, ", "), 100*float64(apart)/splits)
+	}
+	return b.String()
+}
+
+// hundredths formats a number without a negative zero.
+func hundredths(x float64) string { return strconv.FormatFloat(math.Round(100*x)/100+0, 'f', 2, 64) }

@@ -1,18 +1,21 @@
 package runs
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/protobuf/protobuftest"
 )
 
 // settings is an example of an algorithm's typed settings.
@@ -62,8 +65,7 @@ func TestHashIsStable(t *testing.T) {
 	errtest.Equal(t, "the name", c.Name(), want)
 	for _, same := range []string{
 		`{"line_sigma":0.05, "iso_sigma":5e-3, "hidden":[256.0,2.56e2], "batch":1e3}`,
-		"{\n\t\"iso_sigma\": 0.0050, \"batch\": 1000.0, \"line_sigma\": 0.05,\n\t\"hidden\": [256, " +
-			"256]\n}",
+		"{\n\t\"iso_sigma\": 0.0050, \"batch\": 1000.0, \"line_sigma\": 0.05,\n\t\"hidden\": [256, 256]\n}",
 	} {
 		other := c
 		other.Hyperparameters = json.RawMessage(same)
@@ -123,26 +125,18 @@ func TestConfigIsValidated(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	s := defaults()
-	err := Set(&s, "batch=1e3", "iso_sigma=0.01", "line_sigma= 0.5", "hidden=64, 32", "name=x=\"y\" ",
-		"reward=true",
-		"critic.rate=1", "slice=8", "limit=2.5", "small=-128", "count=7", `budget={"generations":5}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := defaults()
-	want.Batch, want.IsoSigma, want.LineSigma, want.Hidden, want.Name, want.Reward = 1000, 0.01, 0.5,
-		[]int{64, 32}, `x="y" `, true
+	must.Do(Set(&s, "batch=1e3", "iso_sigma=0.01", "line_sigma= 0.5", "hidden=64, 32", "name=x=\"y\" ", "reward=true",
+		"critic.rate=1", "slice=8", "limit=2.5", "small=-128", "count=7", `budget={"generations":5}`))
 	limit := 2.5
-	want.Critic.Rate, want.Slice, want.Limit, want.Small, want.Count, want.Budget = 1, 8, &limit, -128,
-		7, Budget{Generations: 5}
+	want := settings{Batch: 1000, IsoSigma: 0.01, LineSigma: 0.5, Hidden: []int{64, 32}, Name: `x="y" `, Reward: true,
+		Small: -128, Count: 7, Limit: &limit, Budget: Budget{Generations: 5}, common: common{8}, secret: 1}
+	want.Critic.Rate = 1
 	errtest.Equal(t, "settings", s, want)
-	if err := Set(&s, "hidden=[1,2,3]", "limit=null"); err != nil || !reflect.DeepEqual(s.Hidden,
-		[]int{1, 2, 3}) || s.Limit != nil {
-		t.Errorf("hidden %v, limit %v, %v", s.Hidden, s.Limit, err)
-	}
-	if err := Set(&s, "hidden="); err != nil || len(s.Hidden) != 0 {
-		t.Errorf("hidden %v, %v", s.Hidden, err)
-	}
+	must.Do(Set(&s, "hidden=[1,2,3]", "limit=null"))
+	want.Hidden, want.Limit = []int{1, 2, 3}, nil
+	errtest.Equal(t, "a list as JSON and no limit", s, want)
+	must.Do(Set(&s, "hidden="))
+	errtest.Equal(t, "an empty list", s.Hidden, nil)
 }
 
 func TestSetRefuses(t *testing.T) {
@@ -206,10 +200,10 @@ func TestDecodeIsStrict(t *testing.T) {
 		errtest.Equal(t, data+", which is refused", s, defaults())
 	}
 	s := defaults()
-	if err := Decode([]byte(`{"batch":5.0,"slice":2}`),
-		&s); err != nil || s.Batch != 5 || s.Slice != 2 || s.IsoSigma != 0.005 {
-		t.Errorf("%+v, %v", s, err)
-	}
+	must.Do(Decode([]byte(`{"batch":5.0,"slice":2}`), &s))
+	want := defaults()
+	want.Batch, want.Slice = 5, 2
+	errtest.Equal(t, "settings", s, want)
 }
 
 func ExampleSet() {
@@ -248,9 +242,6 @@ func TestBudgetEndsAtTheFirstLimit(t *testing.T) {
 	} {
 		errtest.Equal(t, fmt.Sprintf("%v at %+v", c.budget, c.progress), c.budget.Fraction(c.progress), c.fraction)
 		errtest.Equal(t, fmt.Sprintf("%v at %+v: done", c.budget, c.progress), c.budget.Done(c.progress), c.done)
-	}
-	if err := (Budget{Generations: -1}).Validate(); err == nil {
-		t.Error("a negative budget is valid")
 	}
 }
 
@@ -291,22 +282,18 @@ func TestBudgetInWordsAndJSON(t *testing.T) {
 		errtest.Equal(t, "in words", budget.String(), words)
 		data := must.Get(json.Marshal(budget))
 		var back Budget
-		if err := json.Unmarshal(data, &back); err != nil || back != budget {
-			t.Errorf("%s came back as %+v, %v", data, back, err)
-		}
+		must.Do(json.Unmarshal(data, &back))
+		errtest.Equal(t, string(data), back, budget)
 	}
-	for _, bad := range []string{`{"time":"2 hours"}`, `{"cpu":"720"}`, `{"cpu":"-1s"}`,
-		`{"generations":-1}`, `{"generations":"a"}`} {
-		var b Budget
-		if err := json.Unmarshal([]byte(bad), &b); err == nil {
-			t.Errorf("%s was read as %v", bad, b)
-		}
+	for bad, want := range map[string]string{`{"time":"2 hours"}`: "unknown unit", `{"cpu":"720"}`: "missing unit",
+		`{"cpu":"-1s"}`: "negative", `{"generations":-1}`: "negative", `{"generations":"a"}`: "not an integer"} {
+		errtest.Want(t, json.Unmarshal([]byte(bad), new(Budget)), want)
 	}
 }
 
 func TestSnapshotsAreNineInTheFirstHalfAndTheEnd(t *testing.T) {
-	collect := func(b Budget, last, step int64) (due []int64) {
-		for g := int64(0); g < last; g += step {
+	collect := func(b Budget, step int64) (due []int64) {
+		for g := int64(0); g < 36; g += step {
 			if SnapshotDue(b, Progress{Generation: g}, Progress{Generation: g + step}) {
 				due = append(due, g+step)
 			}
@@ -314,24 +301,21 @@ func TestSnapshotsAreNineInTheFirstHalfAndTheEnd(t *testing.T) {
 		return due
 	}
 	b := Budget{Generations: 36}
-	errtest.Equal(t, "in large steps", collect(b, 36, 12), []int64{12, 24, 36})
-	errtest.Equal(t, "without a budget", collect(Budget{}, 36, 1), nil)
+	errtest.Equal(t, "in single steps", collect(b, 1), []int64{2, 4, 6, 8, 10, 12, 14, 16, 18, 36})
+	errtest.Equal(t, "in large steps", collect(b, 12), []int64{12, 24, 36})
+	errtest.Equal(t, "without a budget", collect(Budget{}, 1), nil)
 }
 
 func TestStatusRoundTrip(t *testing.T) {
-	s := Status{Progress: Progress{100, 100_000, 25_000_000, 41.5, 80.25}, CompileSeconds: 4,
-		MaxFitness: -128, Coverage: 73.7,
-		QDScore: 2.51e5, Backend: "xla:cpu",
-		Budget:   Budget{Generations: 100},
-		Finished: true, Version: "1", Updated: time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)}
+	s := Status{Progress: Progress{100, 100_000, 25_000_000, 41.5, 80.25}, CompileSeconds: 4, Coverage: 73.7,
+		QDScore: 2.51e5, Backend: "xla:cpu", Budget: Budget{Generations: 100}, Finished: true, Version: "1",
+		Updated: time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)}
 	for _, fitness := range []float64{-128, math.Inf(-1)} {
 		s.MaxFitness = fitness
 		data := must.Get(json.Marshal(s))
 		var back Status
-		err := json.Unmarshal(data, &back)
-		if err != nil || !reflect.DeepEqual(back, s) {
-			t.Errorf("%s came back as %+v, %v", data, back, err)
-		}
+		must.Do(json.Unmarshal(data, &back))
+		errtest.Equal(t, string(data), back, s)
 		errtest.Contains(t, string(data), `"env_steps":25000000`)
 	}
 }
@@ -370,33 +354,20 @@ func TestUseMachineKeepsTheHistory(t *testing.T) {
 
 func TestNumbersComeBackAsTheyWere(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 1e6: "1000000", -128: "-128", 0.1: "0.1", 1.0 / 3: "0.3333333333333333", 1e300: "1e+300",
-		5e-324:       "5e-324",
-		math.Inf(-1): "-inf", math.Inf(1): "inf", 251000.25: "251000.25",
-		1 << 53:              "9.007199254740992e+15",
-		math.Copysign(0, -1): "-0",
+		1e6: "1000000", -128: "-128", 0.1: "0.1", 1.0 / 3: "0.3333333333333333", 1e300: "1e+300", 5e-324: "5e-324",
+		math.Inf(-1): "-inf", math.Inf(1): "inf", 251000.25: "251000.25", 1 << 53: "9.007199254740992e+15",
+		math.Copysign(0, -1): "-0", math.NaN(): "nan",
 	} {
-		if got := FormatNumber(v); got != want && !(v == 0) {
-			t.Errorf("%v is written as %s, want %s", v, got, want)
-		}
-		table, err := parseTable([]byte("a\n" + FormatNumber(v) + "\n"))
-		if err != nil || table.Rows[0][0] != v || math.Signbit(table.Rows[0][0]) != math.Signbit(v) {
-			t.Errorf("%v came back as %v, %v", v, table, err)
-		}
-	}
-	if table, err := parseTable([]byte("a\n" + FormatNumber(math.NaN()) +
-		"\n")); err != nil || !math.IsNaN(table.Rows[0][0]) {
-		t.Errorf("NaN came back as %v, %v", table, err)
+		errtest.Equal(t, "a number as text", FormatNumber(v), want)
+		back := must.Get(parseTable([]byte("a\n" + want + "\n"))).Rows[0][0]
+		errtest.Equal(t, want, math.Float64bits(back), math.Float64bits(v))
 	}
 }
 
 func TestTable(t *testing.T) {
 	// the last row is incomplete
 	table := must.Get(parseTable([]byte("generation,qd_score\n1,2.5\n2,-inf\n3,4")))
-	if column, err := table.Column("qd_score"); err != nil || !reflect.DeepEqual(column,
-		[]float64{2.5, math.Inf(-1)}) {
-		t.Errorf("qd_score is %v, %v", column, err)
-	}
+	errtest.Equal(t, "qd_score", must.Get(table.Column("qd_score")), []float64{2.5, math.Inf(-1)})
 	errtest.Want(t, errtest.Of(table.Column("qdscore")), `did you mean "qd_score"?`)
 	for data, want := range map[string]string{
 		"":                "no header",
@@ -434,15 +405,11 @@ func TestAdaptation(t *testing.T) {
 	}{{0.5, []int{3, 7}, 3, math.Inf(-1)}, {2, []int{3, 7, 9}, 7, 5}, {3, []int{3}, -1, math.NaN()}} {
 		v := a.Values[i]
 		best, score := v.Best()
-		same := score == want.score || math.IsNaN(score) && math.IsNaN(want.score)
-		if v.Index != i || v.X != want.x || !math.IsNaN(v.Y) || !reflect.DeepEqual(v.Skills,
-			want.skills) || best != want.best || !same {
-			t.Errorf("value %d: %+v, best %d with %g; want %+v", i, v, best, score, want)
-		}
+		errtest.Equal(t, "index, x, y, skills and the best one", fmt.Sprint(v.Index, v.X, v.Y, v.Skills, best, score),
+			fmt.Sprint(i, want.x, math.NaN(), want.skills, want.best, want.score))
 	}
-	if v := a.Values[1]; v.Score(9) != 5 || !math.IsNaN(v.Score(3)) || !math.IsNaN(v.Score(8)) {
-		t.Errorf("scores of skills 9, 3 and 8: %g, %g, %g", v.Score(9), v.Score(3), v.Score(8))
-	}
+	v := a.Values[1]
+	errtest.Equal(t, "scores of skills 9, 3 and 8", fmt.Sprint(v.Score(9), v.Score(3), v.Score(8)), "5 NaN NaN")
 	controller := must.Get(NewConfig("hierarchical-control", "halfcheetah-hurdles", 0, map[string]any{"skills": "a-run"}))
 	for _, config := range []Config{testConfig(t), controller} {
 		other := must.Get(Create(t.TempDir(), config))
@@ -455,5 +422,204 @@ func TestAdaptation(t *testing.T) {
 	} {
 		metrics(text)
 		errtest.Want(t, errtest.Of(w.Adaptation()), want)
+	}
+}
+
+// Configurations with the same name prefix are listed with their differences.
+func TestLoadListsTheCandidates(t *testing.T) {
+	root := t.TempDir()
+	for _, batch := range []int{1000, 200} {
+		s := defaults()
+		s.Batch = batch
+		c := must.Get(NewConfig("map-elites", "pointmaze", 0, s))
+		if batch == 200 {
+			c.Parts = map[string]string{"emitter": "0123456789abcdef"}
+		}
+		w := must.Get(Create(root, c))
+		w.Close()
+	}
+	_, err := LoadFrom(root, "map-elites-pointmaze-0")
+	if err == nil {
+		t.Fatal("the first of two is loaded")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], `2 runs begin with "map-elites-pointmaze-0"`) {
+		t.Fatal(err)
+	}
+	for _, want := range []string{" (batch=1000)", " (batch=200, emitter=0123456789abcdef)"} {
+		if !strings.HasSuffix(lines[1], want) && !strings.HasSuffix(lines[2], want) {
+			t.Errorf("%v\nwants %q", err, want)
+		}
+	}
+}
+
+// A prefix that ends with a seed is that seed's run, even if it is damaged and those of other seeds
+// are not.
+func TestLoadTellsSeedsApart(t *testing.T) {
+	root, dirs := t.TempDir(), map[int64]string{}
+	for _, seed := range []int64{1, 10, 11} {
+		w := must.Get(Create(root, must.Get(NewConfig("map-elites", "arm", seed, defaults()))))
+		dirs[seed] = w.Dir
+		w.Close()
+	}
+	for target, seed := range map[string]int64{"map-elites-arm-1": 1, "map-elites-arm-10": 10,
+		filepath.Join(root, "map-elites-arm-1"):              1,
+		filepath.Base(dirs[1])[:len("map-elites-arm-1-abc")]: 1, "map-elites-arm-1-": 1} {
+		errtest.Equal(t, "seed of "+target, must.Get(LoadFrom(root, target)).Config.Seed, seed)
+	}
+	errtest.Want(t, errtest.Of(LoadFrom(root, "map-elites-arm-2")), "no run")
+	must.Do(os.Remove(filepath.Join(dirs[11], configFile)))
+	must.Do(os.WriteFile(filepath.Join(dirs[1], configFile), []byte("{"), 0o666))
+	errtest.Want(t, errtest.Of(LoadFrom(root, "map-elites-arm-1")), dirs[1], "restore it or move the folder away")
+}
+
+// A run that cannot be read is not a missing run, which would be trained again.
+func TestLoadSaysThatARunIsDamaged(t *testing.T) {
+	root := t.TempDir()
+	w := create(t, root)
+	must.Do(os.WriteFile(filepath.Join(w.Dir, configFile), []byte(`{"algorithm":`), 0o666))
+	for _, target := range []string{w.Name(), w.Name()[:10]} {
+		errtest.Want(t, errtest.Of(LoadFrom(root, target)), filepath.Join(w.Name(), configFile),
+			"restore it or move the folder away")
+	}
+}
+
+// The error of a damaged array names the file once.
+func TestDamagedRepertoireIsNamedOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "repertoire.npz")
+	must.Do(testRepertoire().Write(path))
+	data := must.Get(os.ReadFile(path))
+	data[bytes.Index(data, []byte("centroids.npy"))+len("centroids.npy")+40] ^= 4
+	must.Do(os.WriteFile(path, data, 0o666))
+	if _, err := ReadRepertoire(path, true); err == nil || strings.Count(err.Error(), path) != 1 {
+		t.Error(err)
+	}
+}
+
+// A path is looked up in its own folder only: the runs folder may have a run of the same name.
+func TestLoadDoesNotLeaveTheFolderOfAPath(t *testing.T) {
+	root := t.TempDir()
+	w := create(t, root)
+	prefix := w.Name()[:len(w.Name())-4]
+	for _, path := range []string{w.Dir, filepath.Join(root, prefix)} {
+		errtest.Equal(t, path, must.Get(LoadFrom(t.TempDir(), path)).Dir, w.Dir)
+	}
+	elsewhere := filepath.Join(t.TempDir(), prefix)
+	if run, err := LoadFrom(root, elsewhere); err == nil {
+		t.Errorf("%s loads %s", elsewhere, run.Dir)
+	}
+}
+
+// The runs of notebooks are in a folder of their own, which the error names.
+func TestLoadNamesTheFolderThatHasTheRun(t *testing.T) {
+	root := t.TempDir()
+	w := must.Get(Create(filepath.Join(root, "notebooks", "runs"), testConfig(t)))
+	w.Close()
+	for folder, want := range map[string]string{root: filepath.Join("notebooks", "runs", w.Name()),
+		filepath.Join(root, "notebooks"): ""} {
+		t.Chdir(folder)
+		run, err := Load(w.Name()[:len(w.Name())-4])
+		if want == "" && (err != nil || run.Name() != w.Name()) ||
+			want != "" && (err == nil || !strings.HasSuffix(err.Error(), "did you mean "+want+"?")) {
+			t.Errorf("in %s: %v", folder, err)
+		}
+	}
+	must.Do(os.MkdirAll(filepath.Join(root, "docs"), 0o777))
+	must.Do(os.Rename(filepath.Join(root, "notebooks", "runs"), filepath.Join(root, "runs")))
+	t.Chdir(filepath.Join(root, "docs"))
+	if _, err := Load(w.Name()); err == nil || !strings.HasSuffix(err.Error(),
+		"did you mean "+filepath.Join("..", "runs", w.Name())+"?") {
+		t.Error(err)
+	}
+}
+
+// A run prints as a line, with and without its address.
+func TestRunPrintsAsALine(t *testing.T) {
+	run := &Run{Dir: "runs/a-b-0-12345678", Config: Config{Algorithm: "a", Env: "b", Hyperparameters: []byte(`{"c":1}`)}}
+	for want, status := range map[string]Status{
+		"runs/a-b-0-12345678: unfinished, generation 0, 0 evaluations": {MaxFitness: math.Inf(-1)},
+		"runs/a-b-0-12345678: generation 7, 80 evaluations, max fitness -1.5": {
+			Progress: Progress{Generation: 7, Evaluations: 80}, MaxFitness: -1.5, Finished: true},
+		"runs/a-b-0-12345678: generation 7, 80 evaluations, max fitness 2, QD score 30, coverage 12.50 %": {
+			Progress: Progress{Generation: 7, Evaluations: 80}, MaxFitness: 2, QDScore: 30, Coverage: 12.5,
+			Finished: true},
+	} {
+		run.Status = status
+		for _, got := range []string{fmt.Sprint(run), fmt.Sprint(*run), fmt.Sprintf("%v", run), run.String()} {
+			errtest.Equal(t, "as text", got, want)
+		}
+	}
+	if got := fmt.Sprint([]*Run{run, run}); len(got) > 250 {
+		t.Errorf("a list of runs prints %s", got)
+	}
+	want := `{"algorithm":"a","env":"b","hyperparameters":{"c":1},"seed":0}`
+	errtest.Equal(t, "the configuration prints", fmt.Sprint(run.Config), want)
+	errtest.Equal(t, "no run", fmt.Sprint((*Run)(nil)), "<nil>")
+}
+
+// scalars returns what the event file of a run holds, one text per record.
+func scalars(t *testing.T, run *Run) (texts []string) {
+	t.Helper()
+	files := must.Get(filepath.Glob(filepath.Join(run.Dir, eventsDir, eventsPattern)))
+	if len(files) != 1 {
+		t.Fatalf("event files %v", files)
+	}
+	sum := func(data []byte) uint32 {
+		crc := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
+		return crc>>15 | crc<<17 + 0xa282ead8
+	}
+	for data := must.Get(os.ReadFile(files[0])); len(data) > 0; {
+		size := binary.LittleEndian.Uint64(data)
+		body := data[12:][:size]
+		if sum(data[:8]) != binary.LittleEndian.Uint32(data[8:]) || sum(body) != binary.LittleEndian.Uint32(data[12+size:]) {
+			t.Fatal("a checksum is wrong")
+		}
+		event := protobuftest.Fields(t, body)
+		text := fmt.Sprint(event[2], event[3])
+		for _, session := range event[7] {
+			text += fmt.Sprint(" session ", protobuftest.Fields(t, session)[1])
+		}
+		for _, summary := range event[5] {
+			for _, value := range protobuftest.Fields(t, summary)[1] {
+				scalar := protobuftest.Fields(t, value)
+				text += fmt.Sprint(" ", scalar[1], scalar[2])
+			}
+		}
+		texts, data = append(texts, text), data[16+size:]
+	}
+	return texts
+}
+
+// An event file has the rows of metrics.csv, also of an interrupted run that resumes, and of a
+// finished one that is asked for it later.
+func TestEvents(t *testing.T) {
+	root := t.TempDir()
+	row := func(generation, score string) string {
+		return fmt.Sprintf("[%s] [] [seconds] [%s] [qd_score] [%s]", generation, generation, score)
+	}
+	head := []string{"[] [brain.Event:2]", "[] [] session [1]"}
+	w := create(t, root)
+	w.TensorBoard = true
+	begin := func(generation int64) {
+		must.Do(w.Begin(generation, "generation", "seconds", "qd_score", "max_fitness", FinalColumn))
+	}
+	begin(-1)
+	must.Do(w.Log(0, 0, -2.5, math.Inf(-1), 0))
+	must.Do(w.Log(1, 1, 4, math.NaN(), 0))
+	must.Do(w.Log(2, 2, 5, math.NaN(), 0))
+	errtest.Equal(t, "scalars", scalars(t, w.Run), append(head, row("0", "-2.5"), row("1", "4"), row("2", "5")))
+	begin(1)
+	must.Do(w.Log(2, 2, 6, math.NaN(), 0))
+	must.Do(w.Close())
+	want := append(head, row("0", "-2.5"), row("1", "4"), row("2", "6"))
+	errtest.Equal(t, "resumed", scalars(t, w.Run), want)
+	w = create(t, root) // it resumes without events
+	begin(1)
+	must.Do(w.Log(2, 2, 7, math.NaN(), 0))
+	must.Do(w.Close())
+	want[len(want)-1] = row("2", "7")
+	for range 2 {
+		must.Do(w.WriteEvents())
+		errtest.Equal(t, "later", scalars(t, w.Run), want)
 	}
 }

@@ -119,8 +119,7 @@ func TestRepertoireOfAnotherProgram(t *testing.T) {
 	}
 	arrays[fitnessesKey] = npz.Of([]float64{math.Inf(-1), -3, math.Inf(-1), -1}) // float64 is accepted
 	must.Do(npz.Write(path, arrays))
-	if r, err := ReadRepertoire(path,
-		true); err != nil || r.Lower != nil || r.Offset != 0 || r.Stats().Filled != 2 ||
+	if r, err := ReadRepertoire(path, true); err != nil || r.Lower != nil || r.Offset != 0 || r.Stats().Filled != 2 ||
 		!reflect.DeepEqual(r.AllGenotypes(), testRepertoire().Genotypes) {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -345,8 +344,7 @@ func evaluated(s *Skills) *Skills {
 	s.Fitnesses = []float32{1.5, -2}
 	s.Descriptors = []float32{1, 2, 3, 4, 5, 6}
 	s.Trajectories = []float32{1, 2, 3, 4, 5, 6, 7, 8}
-	s.Extra = map[string]npz.Array{"discriminator": npz.Of([]float32{1, 2, 3, 4}, 1, 4),
-		"count": npz.Scalar(int32(7))}
+	s.Extra = map[string]npz.Array{"discriminator": npz.Of([]float32{1, 2, 3, 4}, 1, 4), "count": npz.Scalar(int32(7))}
 	return s
 }
 
@@ -388,8 +386,7 @@ func TestSkillsAreGenotypes(t *testing.T) {
 			want := forward(s.Policy, s.Sizes(), input)
 			genotype := s.Genotype(k)
 			if len(genotype) != s.Params() {
-				t.Fatalf("%d skills, hidden layers %v: %d parameters, not %d", c.count, c.hidden, len(genotype),
-					s.Params())
+				t.Fatalf("%d skills, hidden layers %v: %d parameters, not %d", c.count, c.hidden, len(genotype), s.Params())
 			}
 			got := forward(genotype, slices.Concat([]int{4}, c.hidden, []int{2}), observation)
 			actions[got[0]] = true
@@ -397,8 +394,7 @@ func TestSkillsAreGenotypes(t *testing.T) {
 			got = append(got, gaussian...)
 			for i, want := range append(want[:2:2], want...) {
 				if math.Abs(got[i]-want) > 1e-6 {
-					t.Errorf("%d skills, hidden layers %v: skill %d gives %v, not %v", c.count, c.hidden, k, got,
-						want)
+					t.Errorf("%d skills, hidden layers %v: skill %d gives %v, not %v", c.count, c.hidden, k, got, want)
 				}
 			}
 		}
@@ -505,8 +501,7 @@ func TestImport(t *testing.T) {
 	root := filepath.Join(parent, "a", "runs")
 	config := must.Get(NewConfig("dads", "nothing", 0, map[string]string{"imported": "1234"}))
 	save := func(w *Writer) error {
-		return errors.Join(w.Begin(-1, "generation"), w.SaveSkills(testSkills(3)),
-			w.SaveStatus(Status{Finished: true}))
+		return errors.Join(w.Begin(-1, "generation"), w.SaveSkills(testSkills(3)), w.SaveStatus(Status{Finished: true}))
 	}
 
 	broken := errors.New("broken")
@@ -548,8 +543,7 @@ func TestImport(t *testing.T) {
 }
 
 func TestMeansOfSkills(t *testing.T) {
-	s := &Skills{Count: 2, Which: []int{1, 0, 1}, Fitnesses: []float32{1, 5, 3},
-		Descriptors: []float32{0, 2, 9, 9, 1, 4}}
+	s := &Skills{Count: 2, Which: []int{1, 0, 1}, Fitnesses: []float32{1, 5, 3}, Descriptors: []float32{0, 2, 9, 9, 1, 4}}
 	if f, d := s.Mean(1); f != 2 || !slices.Equal(d, []float64{0.5, 3}) {
 		t.Errorf("skill 1: %v, %v", f, d)
 	}

@@ -222,8 +222,7 @@ func TestWrongCheckpointsAreRefused(t *testing.T) {
 	for what, err := range map[string]error{
 		"negative": w.SaveCheckpoint(-1, nil, nil),
 		"taken":    w.SaveCheckpoint(1, map[string]npz.Array{"meta": npz.Scalar(1.0)}, nil),
-		"shape": w.SaveCheckpoint(1, map[string]npz.Array{"a": {Shape: []int{2}, Data: []float32{1}}},
-			nil),
+		"shape":    w.SaveCheckpoint(1, map[string]npz.Array{"a": {Shape: []int{2}, Data: []float32{1}}}, nil),
 		"meta":     w.SaveCheckpoint(1, nil, func() {}),
 		"snapshot": w.SaveSnapshot(Snapshot{Progress: Progress{Generation: -1}}),
 		"map":      w.SaveRepertoire(&Repertoire{}),
@@ -254,8 +253,7 @@ func TestObstaclesGiveOneLine(t *testing.T) {
 		syscall.ENOSPC: "no space left in runs/a; free space or give --runs another folder; the last " +
 			"checkpoint is generation 50",
 		syscall.EDQUOT: "no space left in runs/a; ",
-		syscall.EROFS: "cannot write to runs/a; give --runs a writable folder; the last " +
-			"checkpoint is generation 50",
+		syscall.EROFS:  "cannot write to runs/a; give --runs a writable folder; the last checkpoint is generation 50",
 		syscall.EACCES: "cannot write to runs/a; ",
 		syscall.EIO:    "cannot store the run in runs/a; the last checkpoint is generation 50 (",
 	} {
