@@ -44,9 +44,8 @@ import (
 var (
 	algorithm = flag.String("algorithm", "",
 		"`name` of the algorithm of Generation (default map-elites) or Training (pga-map-elites)")
-	env   = flag.String("env", "ant-uni", "environment, or a robot's file that ends in .xml, .json or .txt")
-	batch = flag.Int("batch", 0,
-		"policies of Rollout (default 256), copies of Robot (512), candidates of Insertion (1000)")
+	env      = flag.String("env", "ant-uni", "environment, or a robot's file that ends in .xml, .json or .txt")
+	batch    = flag.Int("batch", 0, "policies of Rollout (default 256), copies of Robot (512), candidates of Insertion (1000)")
 	steps    = flag.Int("steps", 250, "control steps per episode, or updates per program")
 	slice    = flag.Int("slice", 0, "policies rolled out together; 0: the same as in training, or 16 copies of Robot")
 	substeps = flag.Int("substeps", 0, "physics steps of a control step of a robot's file; 0: those of 0.02 s")

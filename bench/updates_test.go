@@ -328,8 +328,7 @@ func startInsertion(size, params int) insertionIn {
 func compileInsertion(size int, in insertionIn) (*xla.Program[insertionIn, insertionOut], error) {
 	return xla.Compile(platform, "insertion", in, func(in insertionIn) insertionOut {
 		held, found := in.Cells.Tree, in.Candidates.Tree
-		repertoireCells := repertoire.Cells{Fitness: held.Fitness, Descriptors: held.Descriptors,
-			Centroids: in.Centroids.Tree}
+		repertoireCells := repertoire.Cells{Fitness: held.Fitness, Descriptors: held.Descriptors, Centroids: in.Centroids.Tree}
 		// The better candidates are spread over the batch, as in a search.
 		position := graph.ModScalar(graph.MulScalar(graph.Iota(found.Order.Graph(),
 			shapes.Make(dtypes.Int32, size), 0), 7919), int32(size))

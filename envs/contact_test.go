@@ -50,8 +50,7 @@ func TestContactAtItsEdge(t *testing.T) {
 				next, _ := system.Step(system.Import(in[0], in[1], in[2], in[3]), in[4])
 				_, _, velocity, angular := system.Export(next)
 				return []*Node{velocity, angular}
-			}, xlatest.Tensor(repeated(position), copies, bodies, 3),
-				xlatest.Tensor(repeated(rotation), copies, bodies, 4),
+			}, xlatest.Tensor(repeated(position), copies, bodies, 3), xlatest.Tensor(repeated(rotation), copies, bodies, 4),
 				xlatest.Tensor(repeated(velocity), copies, bodies, 3),
 				xlatest.Tensor(repeated(angular), copies, bodies, 3), xlatest.Tensor(actions, len(action), copies))
 			for i, name := range []string{"velocity", "angular velocity"} {

@@ -196,8 +196,7 @@ func stateArray(c column, i int) column {
 }
 
 func observation(spec envs.Spec, t tolerance) column {
-	return column{name: "obs", dims: []int{spec.Observations}, tolerance: t,
-		of: func(v view) *Node { return v.Observation }}
+	return column{name: "obs", dims: []int{spec.Observations}, tolerance: t, of: func(v view) *Node { return v.Observation }}
 }
 
 // descriptor returns the output of the descriptor, or none if the task has no descriptor.

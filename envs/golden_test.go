@@ -148,12 +148,10 @@ func TestGoldenScoring(t *testing.T) {
 			for i, after := range input("mask") {
 				want[i/steps] += 1 - after
 				if valid[i] != 1-after {
-					t.Errorf("step %d of individual %d is valid: %g, the mask is %g", i%steps, i/steps, valid[i],
-						after)
+					t.Errorf("step %d of individual %d is valid: %g, the mask is %g", i%steps, i/steps, valid[i], after)
 				}
 				if m := masked[i%steps*batch+i/steps]; (m == m) != (valid[i] == 1) {
-					t.Errorf("step %d of individual %d is valid: %g, its masked reward %g", i%steps, i/steps,
-						valid[i], m)
+					t.Errorf("step %d of individual %d is valid: %g, its masked reward %g", i%steps, i/steps, valid[i], m)
 				}
 			}
 			xlatest.Close(t, "lengths", lengths, want, 0)
@@ -490,8 +488,7 @@ func (s subject) restarted(init, after []*Node, actions *Node) []*Node {
 	before := make([]*Node, len(init))
 	for i := range init {
 		last := after[i].Shape().Dimensions[1] - 1
-		before[i] = flat(Concatenate([]*Node{InsertAxes(init[i], 1),
-			Slice(after[i], AxisRange(), AxisRange(0, last))}, 1))
+		before[i] = flat(Concatenate([]*Node{InsertAxes(init[i], 1), Slice(after[i], AxisRange(), AxisRange(0, last))}, 1))
 	}
 	return s.view(s.env.Step(s.start(before), flat(actions))).show(s.traced)
 }

@@ -72,8 +72,7 @@ func TestMemory(t *testing.T) {
 			off, change := after[0]-before[1], action-before[2]
 			if want := -off*off - change*change; math.Abs(float64(want-rewards[step+1][i])) > 1e-6 || after[2] != action ||
 				math.Abs(float64(after[0])-0.5) > 1e-6 || !(math.Abs(float64(after[1])) <= 1) {
-				t.Fatalf("copy %d, step %d: %g and %g with a reward of %g, not %g", i, step, before, after,
-					rewards[step+1][i], want)
+				t.Fatalf("copy %d, step %d: %g and %g with a reward of %g, not %g", i, step, before, after, rewards[step+1][i], want)
 			}
 			if redrawn := before[1] != after[1]; redrawn != ((step+1)%3 == 0) {
 				t.Fatalf("copy %d: the command is %g and then %g after step %d", i, before[1], after[1], step)

@@ -70,8 +70,7 @@ func TestFixedStart(t *testing.T) {
 				var out []*Node
 				for seed := range int64(2) {
 					s := environment(t, name, envs.FixedStart(seed)).Reset(keys)
-					out = append(out, Concatenate([]*Node{s.Observation,
-						Transpose(Reshape(s.PhysicsState[0], -1, 3), 0, 1)}, 1))
+					out = append(out, Concatenate([]*Node{s.Observation, Transpose(Reshape(s.PhysicsState[0], -1, 3), 0, 1)}, 1))
 				}
 				return out
 			}, xlatest.Tensor(random.SeedWords(5), 2))

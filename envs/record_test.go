@@ -54,8 +54,7 @@ func TestRecord(t *testing.T) {
 		for i := range n {
 			for step := range steps {
 				at := func(quantity, step int) float32 { return trace[quantity][step*n+i] }
-				want := []float32{at(0, step), actions[i], at(0, step+1), at(1, step+1), at(2, step+1),
-					at(3, step+1)}
+				want := []float32{at(0, step), actions[i], at(0, step+1), at(1, step+1), at(2, step+1), at(3, step+1)}
 				if got := all[(i*steps+step)*6:][:6]; !slices.Equal(got, want) {
 					t.Errorf("copy %d, step %d: %v is recorded, want %v", i, step, got, want)
 				}
@@ -71,8 +70,7 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%d episodes ended: no step after an end was compared", ends)
 		}
 		if !slices.Equal(flat(2), flat(4)) || !slices.Equal(flat(3), flat(5)) {
-			t.Errorf("recording changes fitness %v to %v, or descriptors %v to %v", flat(4), flat(2),
-				flat(5), flat(3))
+			t.Errorf("recording changes fitness %v to %v, or descriptors %v to %v", flat(4), flat(2), flat(5), flat(3))
 		}
 	})
 }
@@ -118,12 +116,10 @@ func TestInvalidEpisodes(t *testing.T) {
 			fitness, _ := score.Result()
 			return []*Node{fitness, score.Length}
 		}, xlatest.Tensor([]float32{0, 0, float32(math.NaN()), 0, 0, 0}, 6, 1))
-		if got, want := xlatest.Flat[float32](t, out[0]), []float32{low, low, low, 3, 6,
-			low}; !slices.Equal(got, want) {
+		if got, want := xlatest.Flat[float32](t, out[0]), []float32{low, low, low, 3, 6, low}; !slices.Equal(got, want) {
 			t.Errorf("fitnesses are %v, want %v", got, want)
 		}
-		if got, want := xlatest.Flat[float32](t, out[1]), []float32{2, 2, 1, 3, 6,
-			6}; !slices.Equal(got, want) {
+		if got, want := xlatest.Flat[float32](t, out[1]), []float32{2, 2, 1, 3, 6, 6}; !slices.Equal(got, want) {
 			t.Errorf("lengths are %v, want %v", got, want)
 		}
 	})
@@ -153,8 +149,7 @@ func TestExplodingBodies(t *testing.T) {
 		}
 		out := xlatest.Run(t, xlatest.Quick(t), func(in []*Node) []*Node {
 			keys := random.NewKey(in[0].Graph(), 1).Split(4)
-			fitness, _ := envs.Rollout(&walker, constant{keys.FoldIn(3).Uniform(-1, 1, 4, 6)},
-				envs.Reset(&walker, keys), 100)
+			fitness, _ := envs.Rollout(&walker, constant{keys.FoldIn(3).Uniform(-1, 1, 4, 6)}, envs.Reset(&walker, keys), 100)
 			return []*Node{fitness}
 		}, xlatest.Tensor([]float32{0}, 1))
 		for i, fitness := range xlatest.Flat[float32](t, out[0]) {
@@ -170,8 +165,7 @@ func TestExplodingBodies(t *testing.T) {
 // tasks.
 func TestObjectivesSumToTheFitness(t *testing.T) {
 	const n, steps = 3, 4
-	for _, name := range []string{"walker-uni", "halfcheetah-uni", "ant-uni", "ant-maze", "pointmaze",
-		"hopper-uni"} {
+	for _, name := range []string{"walker-uni", "halfcheetah-uni", "ant-uni", "ant-maze", "pointmaze", "hopper-uni"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			env := environment(t, name)
@@ -280,8 +274,7 @@ func TestRastriginMulti(t *testing.T) {
 type walk struct{ kind envs.DescriptorKind }
 
 func (w walk) Spec() envs.Spec {
-	spec := envs.Spec{Name: "walk", Observations: 1, Actions: 1, Length: 4,
-		Descriptor: envs.Descriptor{Kind: w.kind}}
+	spec := envs.Spec{Name: "walk", Observations: 1, Actions: 1, Length: 4, Descriptor: envs.Descriptor{Kind: w.kind}}
 	if w.kind != envs.None {
 		spec.Descriptor.Lower, spec.Descriptor.Upper, spec.Descriptor.Components = []float32{-10},
 			[]float32{10}, []string{"place"}

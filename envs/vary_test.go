@@ -215,8 +215,7 @@ func TestValidate(t *testing.T) {
 		r := *environment(t, "ant-maze").(*envs.Rigid)
 		change(&r)
 		for _, env := range []envs.Env{&r, envs.StartAt(&r, 1)} {
-			if err := envs.Validate(env); (err == nil) != (want == "") ||
-				err != nil && !strings.Contains(err.Error(), want) {
+			if err := envs.Validate(env); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
 			}
 		}

@@ -69,8 +69,7 @@ func TestAdapt(t *testing.T) {
 			t.Fatalf("%d rows of %d policies", len(rows), len(all))
 		}
 		for i, k := range []float64{0.5, 1, 3} {
-			evaluated := PlaySpec{Episodes: 6, Seed: 4, Backend: backend,
-				Conditions: envs.Conditions{envs.GravityMultiplier: {k}}}
+			evaluated := PlaySpec{Episodes: 6, Seed: 4, Backend: backend, Conditions: envs.Conditions{envs.GravityMultiplier: {k}}}
 			if k == 1 {
 				evaluated.Conditions = nil
 			}
@@ -337,8 +336,7 @@ func TestPlayOfAMetaController(t *testing.T) {
 		t.Error("episodes do not depend on their seeds alone")
 	}
 	z := e.Results[0].Recorded[0].Path[0][1]
-	if len(x) != 6 || len(choices.Skills) != 3 || math.Abs(float64(x[0])) > 0.5 ||
-		z < 0.2 || z > 1.5 || !choices.Cells {
+	if len(x) != 6 || len(choices.Skills) != 3 || math.Abs(float64(x[0])) > 0.5 || z < 0.2 || z > 1.5 || !choices.Cells {
 		t.Errorf("%+v", e)
 	}
 	for _, cell := range choices.Skills {
@@ -430,7 +428,6 @@ func TestTrainingUnderConditions(t *testing.T) {
 	run, adjusted := under(strong(2))
 	if adjusted[1] < usual[1]+1 || math.Abs(adjusted[1]-run.Status.MaxFitness) > 0.1 || adjusted[0] == adjusted[1] {
 		t.Errorf("trained under gravity 1 the best have %.4g under gravities 1 and 2, "+
-			"trained under gravity 2 %.4g; archived %.4g",
-			usual, adjusted, run.Status.MaxFitness)
+			"trained under gravity 2 %.4g; archived %.4g", usual, adjusted, run.Status.MaxFitness)
 	}
 }

@@ -590,8 +590,7 @@ func TestPublishedHyperparametersAreTheDefaults(t *testing.T) {
 					var want any
 					must.Do(json.Unmarshal([]byte(cmp.Or(row.Here, row.Values[env], row.Value)), &want))
 					if got, ok := settings[row.Setting]; !ok || !reflect.DeepEqual(got, want) {
-						t.Errorf("table %d: %s of %s on %s is %v, published is %v", table, row.Setting, method, env,
-							got, want)
+						t.Errorf("table %d: %s of %s on %s is %v, published is %v", table, row.Setting, method, env, got, want)
 					}
 				}
 			}
@@ -612,8 +611,7 @@ func TestPublishedTargets(t *testing.T) {
 	}
 	for i, row := range rows {
 		for k := range 2 {
-			if got := nb.Must(strconv.ParseFloat(row[1+k].Text,
-				64)); got != targets[i][k] || row[0].Text != strconv.Itoa(i) {
+			if got := nb.Must(strconv.ParseFloat(row[1+k].Text, 64)); got != targets[i][k] || row[0].Text != strconv.Itoa(i) {
 				t.Errorf("target %d is %v, not %v", i, row, targets[i])
 			}
 		}

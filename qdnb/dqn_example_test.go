@@ -129,8 +129,7 @@ func best(values *Node) *Node { return ArgMax(StopGradient(values), -1, dtypes.I
 // the next observation is of another episode, and nothing is learnt.
 func (d *DQN) loss(q nn.Targeted[nn.Network], b replay.Transitions) *Node {
 	of := func(values, choice *Node) *Node { // the values of choices, [n]
-		hit := Equal(Iota(values.Graph(), shapes.Make(dtypes.Int32, values.Shape().Dimensions...), -1),
-			InsertAxes(choice, -1))
+		hit := Equal(Iota(values.Graph(), shapes.Make(dtypes.Int32, values.Shape().Dimensions...), -1), InsertAxes(choice, -1))
 		return ReduceSum(Where(hit, values, ZerosLike(values)), -1)
 	}
 	next := of(q.Target.Apply(b.NextObs), best(q.Params.Apply(b.NextObs)))

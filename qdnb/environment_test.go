@@ -111,8 +111,7 @@ func TestCustomEnvironment(t *testing.T) {
 	env := plane{"plane"}
 	spec := own(t.TempDir(), env)
 	run := train(t, spec)
-	if !strings.HasPrefix(run.Name(),
-		"map-elites-plane-1-") || run.Config.Env != "plane" || run.Status.Generation != 4 ||
+	if !strings.HasPrefix(run.Name(), "map-elites-plane-1-") || run.Config.Env != "plane" || run.Status.Generation != 4 ||
 		!(run.Status.MaxFitness <= 0) || run.Status.Observations != 2 || run.Status.Actions != 2 {
 		t.Errorf("%s: %+v", run.Name(), run.Status)
 	}
@@ -147,8 +146,7 @@ func TestCustomEnvironment(t *testing.T) {
 // reported once: by each algorithm, and for all seeds together.
 func TestEvaluationsBeyondTheSpecAreReportedOnce(t *testing.T) {
 	const tooLow = "fitness -10 in generation 0 is below -8, the lowest that the Offset of plane " +
-		"allows: it lowers the QD score, and CMA-MAE and DCRL-MAP-Elites ignore it; Offset must be at " +
-		"least 0.5 (per step)\n"
+		"allows: it lowers the QD score, and CMA-MAE and DCRL-MAP-Elites ignore it; Offset must be at least 0.5 (per step)\n"
 	const outside = " evaluations in generation 0 have descriptors outside of the limits of " +
 		"plane, \"final east (m)\" from -2 to -1.5: they enter cells at the border; "
 	for _, c := range []struct {
@@ -256,8 +254,7 @@ func TestTasksWithoutPhysics(t *testing.T) {
 		played := must.Get(Play(background, run, PlaySpec{Cells: []int{cell}}))
 		result := played.Results[0]
 		if off := result.Fitnesses[0] - repertoire.Fitnesses[cell]; math.Abs(float64(off)) > 1e-4 {
-			t.Errorf("%s: cell %d has fitness %g, replayed %g", env, cell, repertoire.Fitnesses[cell],
-				result.Fitnesses[0])
+			t.Errorf("%s: cell %d has fitness %g, replayed %g", env, cell, repertoire.Fitnesses[cell], result.Fitnesses[0])
 		}
 		errtest.Equal(t, env+": the cell of replayed descriptors", repertoire.Near(result.Descriptors...), cell)
 		errtest.Want(t, errtest.Of(played.Films()), "no bodies to film")

@@ -247,8 +247,7 @@ func TestCorrectedDuringTraining(t *testing.T) {
 		spec.Runs = t.TempDir()
 		stopped(t, spec)
 		stopped(t, spec)
-		if resumed := nb.Must(train(t, spec).Corrected()); !reflect.DeepEqual(fitnessesOf(resumed),
-			fitnessesOf(corrected)) {
+		if resumed := nb.Must(train(t, spec).Corrected()); !reflect.DeepEqual(fitnessesOf(resumed), fitnessesOf(corrected)) {
 			t.Errorf("%s: an interrupted run has other corrected repertoires", spec.Algorithm)
 		}
 
@@ -381,8 +380,7 @@ func sumsTo(t *testing.T, film *scene.Film, fitness float32) {
 // From the archived initial state, a film shows the very episode whose results are in the
 // repertoire.
 func TestFilmFromTheArchivedState(t *testing.T) {
-	for _, algorithm := range []string{"map-elites", "pga-map-elites", "aurora",
-		"map-elites starts=7", "mome starts=7"} {
+	for _, algorithm := range []string{"map-elites", "pga-map-elites", "aurora", "map-elites starts=7", "mome starts=7"} {
 		algorithm, starts, _ := strings.Cut(algorithm, " ")
 		spec := smallOf(algorithm, t.TempDir(), 3)
 		if starts != "" {

@@ -239,8 +239,7 @@ func TestMistakesNameTheirLine(t *testing.T) {
 		{in("another world"), stepped(": it returns 2 tensors for PhysicsState, not 1")},
 		{restarting, failing{"evaluation", "qdnb.broken.Step", lineWith(t, "func (b broken) Step"),
 			": it returns Reward of shape (Float32)[2, 1], not (Float32)[2] (2: policies of a slice of the batch or " +
-				"policies of the batch or numbers of an observation or numbers of an action or components of a " +
-				"descriptor)"}},
+				"policies of the batch or numbers of an observation or numbers of an action or components of a descriptor)"}},
 
 		{keeps("fields"), added(": it returns 2 tensors for the archive, not 3")},
 		{keeps("descriptors"), added(": it returns the archive[1] of shape (Float32)[16, 2], not (Float32)[32, 2] (" +
@@ -296,8 +295,7 @@ func TestArchiveWithItsOwnCells(t *testing.T) {
 	run := train(t, spec)
 	r := nb.Must(run.RepertoireMap())
 	stats := r.Stats()
-	if s := run.Status; r.Cells() != 128 || stats.Filled == 0 || s.Coverage != stats.Coverage ||
-		s.QDScore != stats.QDScore {
+	if s := run.Status; r.Cells() != 128 || stats.Filled == 0 || s.Coverage != stats.Coverage || s.QDScore != stats.QDScore {
 		t.Errorf("%+v, but the status has %v %% and %v", stats, s.Coverage, s.QDScore)
 	}
 }
@@ -307,8 +305,7 @@ func TestArchiveWithItsOwnCells(t *testing.T) {
 func lengthless(t *testing.T) *runs.Run {
 	t.Helper()
 	run := walkers(t, t.TempDir(), "map-elites")
-	config := nb.Must(runs.NewConfig("map-elites", "walker-uni", 0,
-		map[string]any{"hidden": []int{8}, "episode_length": 0}))
+	config := nb.Must(runs.NewConfig("map-elites", "walker-uni", 0, map[string]any{"hidden": []int{8}, "episode_length": 0}))
 	return nb.Must(runs.Import(t.TempDir(), config, func(w *runs.Writer) error {
 		if err := w.SaveRepertoire(nb.Must(run.Repertoire())); err != nil {
 			return err

@@ -85,8 +85,7 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 		t.Errorf("%s is a variant of %q", run.Name(), run.Status.Base)
 	}
 	for _, r := range []*runs.Run{run, other} {
-		if found, err := Play(background, r, PlaySpec{Episodes: 2,
-			Backend: "go"}); err != nil || len(found.Results) != 1 {
+		if found, err := Play(background, r, PlaySpec{Episodes: 2, Backend: "go"}); err != nil || len(found.Results) != 1 {
 			t.Errorf("evaluated: %+v, %v", found, err)
 		}
 	}
@@ -367,8 +366,7 @@ func TestFresh(t *testing.T) {
 	var again *runs.Run
 	said := stderr(t, func() { again = train(t, spec) })
 	aside := filepath.Join(spec.Runs, "set-aside", run.Name()+".1")
-	if _, err := os.Stat(filepath.Join(aside,
-		"mark")); err != nil || again.Dir != run.Dir || !strings.Contains(said, aside) {
+	if _, err := os.Stat(filepath.Join(aside, "mark")); err != nil || again.Dir != run.Dir || !strings.Contains(said, aside) {
 		t.Errorf("%v; it says %q, and is in %s", err, said, again.Dir)
 	}
 	if _, err := os.Stat(mark); err == nil {

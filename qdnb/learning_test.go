@@ -32,10 +32,8 @@ func train(t *testing.T, spec qdnb.Spec) *runs.Run {
 	}
 	run := must.Get(qdnb.Train(context.Background(), spec))
 	s := run.Status
-	t.Logf("%s on %s, seed %d: generation %d, max fitness %.1f, coverage %.1f %%, QD score %.4g, "+
-		"%.0f s on %s",
-		spec.Algorithm, spec.Env, spec.Seed, s.Generation, s.MaxFitness, s.Coverage, s.QDScore, s.Seconds,
-		s.Backend)
+	t.Logf("%s on %s, seed %d: generation %d, max fitness %.1f, coverage %.1f %%, QD score %.4g, %.0f s on %s",
+		spec.Algorithm, spec.Env, spec.Seed, s.Generation, s.MaxFitness, s.Coverage, s.QDScore, s.Seconds, s.Backend)
 	return run
 }
 

@@ -495,8 +495,7 @@ func TestUnwelcomeOperationsAreFound(t *testing.T) {
 			return xla.For(x.Graph(), 3, x, func(_, x *graph.Node) *graph.Node { return graph.Neg(x) })
 		}},
 		{"a loop of the device's count", false, 1, func(x, index *graph.Node) *graph.Node {
-			return xla.Repeat(graph.ReduceAllSum(index), x,
-				func(_, x *graph.Node) *graph.Node { return graph.Neg(x) })
+			return xla.Repeat(graph.ReduceAllSum(index), x, func(_, x *graph.Node) *graph.Node { return graph.Neg(x) })
 		}},
 	} {
 		var text string

@@ -28,8 +28,7 @@ const walks = 16
 
 func (m tMaze) Spec() envs.Spec {
 	return envs.Spec{Name: "t-maze", Observations: 2, Actions: 2, Length: walks * m.walk,
-		Descriptor: envs.Descriptor{Kind: envs.Mean, Lower: []float32{-1}, Upper: []float32{1},
-			Components: []string{"waving"}}}
+		Descriptor: envs.Descriptor{Kind: envs.Mean, Lower: []float32{-1}, Upper: []float32{1}, Components: []string{"waving"}}}
 }
 
 // at returns the state before a step, float32 [B], with the cues of the walks, [walks, B].
@@ -138,8 +137,7 @@ func TestPoliciesOfTheUser(t *testing.T) {
 	of := own("map-elites")
 	run := resumes(t, training(of), 2, 4)
 	if settings := string(run.Config.Hyperparameters); !strings.Contains(settings, `"units": 3`) ||
-		!strings.Contains(settings, `"hidden": null`) ||
-		len(nb.Must(run.Corrected())) == 0 {
+		!strings.Contains(settings, `"hidden": null`) || len(nb.Must(run.Corrected())) == 0 {
 		t.Errorf("its settings are %s", settings)
 	}
 	in := PlaySpec{Environment: tMaze{5}, Policy: Elman{3}}

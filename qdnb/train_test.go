@@ -201,8 +201,7 @@ func TestSnapshotsAndMetrics(t *testing.T) {
 	}
 	repertoire := must.Get(run.RepertoireMap())
 	if s, last := repertoire.Stats(),
-		run.Status; s.MaxFitness != last.MaxFitness || s.Coverage != last.Coverage ||
-		s.QDScore != last.QDScore || s.Cells != 32 {
+		run.Status; s.MaxFitness != last.MaxFitness || s.Coverage != last.Coverage || s.QDScore != last.QDScore || s.Cells != 32 {
 		t.Errorf("the repertoire has %+v, the status %+v", s, last)
 	}
 	if offset := 2.3431 * 20; repertoire.Offset < offset-1e-9 || repertoire.Offset > offset+1e-9 {
@@ -281,8 +280,7 @@ func TestEndOfBudgetIsMeasured(t *testing.T) {
 			}
 			extended := train(t, of(spec.Runs, 18))
 			sameEnd(t, "the extended run", extended, whole)
-			for _, of := range []func(*runs.Run) ([]runs.Snapshot, error){(*runs.Run).Snapshots,
-				(*runs.Run).Corrected} {
+			for _, of := range []func(*runs.Run) ([]runs.Snapshot, error){(*runs.Run).Snapshots, (*runs.Run).Corrected} {
 				have := map[int64][]float32{} // those of the shorter run have other points
 				for _, s := range nb.Must(of(extended)) {
 					have[s.Generation] = s.Fitnesses
@@ -340,8 +338,7 @@ func finishedRunOn(t *testing.T, root, algorithm string, spec envs.Spec, seed in
 		}
 		return row
 	}
-	config := nb.Must(runs.NewConfig(algorithm, spec.Name, seed,
-		map[string]any{"hidden": []int{8}, "episode_length": 20}))
+	config := nb.Must(runs.NewConfig(algorithm, spec.Name, seed, map[string]any{"hidden": []int{8}, "episode_length": 20}))
 	run := must.Get(runs.Import(root, config, func(w *runs.Writer) error {
 		if algorithm == "map-elites" {
 			params := runs.Row([]int{spec.Observations, 8, spec.Actions})

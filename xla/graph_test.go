@@ -180,8 +180,7 @@ func TestSetRowsAt(t *testing.T) {
 			rows := AddScalar(Iota(g, shapes.Make(dtypes.Float32, 3, 2), 0), 10)
 			var all []*Node
 			for count := range 4 {
-				all = append(all, xla.SetRowsAt(in[0], rows, nil, Const(g, []int32{3, 1, 0, 0, 0}),
-					Const(g, int32(count))))
+				all = append(all, xla.SetRowsAt(in[0], rows, nil, Const(g, []int32{3, 1, 0, 0, 0}), Const(g, int32(count))))
 			}
 			for count := range 4 { // 10 twice, then 12; entries beyond count do not matter
 				all = append(all, xla.SetRowsAt(in[0], rows, Const(g, []int32{0, 0, 2, 1, 1}),

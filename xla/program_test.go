@@ -42,20 +42,18 @@ func eachPlatform(t *testing.T, test func(t *testing.T, p *Platform)) {
 func TestLoopsNestAndReadTheirState(t *testing.T) {
 	eachPlatform(t, func(t *testing.T, p *Platform) {
 		type state struct{ Sum, One, Outer *Node }
-		program, err := p.Compile("nested", []Input{{Shape: shapes.Make(dtypes.Float32)}},
-			func(in []*Node) []*Node {
-				x := AddScalar(in[0], 1) // the constant 1 is cached outside of the loops, and used inside
-				out := For(x.Graph(), 3, state{Sum: x, One: OnesLike(x), Outer: Const(x.Graph(), int32(0))},
-					func(i *Node, s state) state {
-						s.Outer = i // the inner loop reads it from the state
-						return For(x.Graph(), 4, s, func(j *Node, s state) state {
-							s.Sum = AddScalar(Add(s.Sum, Mul(s.One, ConvertDType(Add(MulScalar(s.Outer, 10), j),
-								dtypes.Float32))), 1)
-							return s
-						})
+		program, err := p.Compile("nested", []Input{{Shape: shapes.Make(dtypes.Float32)}}, func(in []*Node) []*Node {
+			x := AddScalar(in[0], 1) // the constant 1 is cached outside of the loops, and used inside
+			out := For(x.Graph(), 3, state{Sum: x, One: OnesLike(x), Outer: Const(x.Graph(), int32(0))},
+				func(i *Node, s state) state {
+					s.Outer = i // the inner loop reads it from the state
+					return For(x.Graph(), 4, s, func(j *Node, s state) state {
+						s.Sum = AddScalar(Add(s.Sum, Mul(s.One, ConvertDType(Add(MulScalar(s.Outer, 10), j), dtypes.Float32))), 1)
+						return s
 					})
-				return []*Node{out.Sum}
-			})
+				})
+			return []*Node{out.Sum}
+		})
 		must.Do(err)
 		out := must.Get(program.Run(Sharded{tensors.FromScalar(float32(5))}))
 		// 5 + 1, plus 12 ones, plus the sum of 10i+j over i < 3, j < 4 = 120 + 18.
@@ -107,8 +105,7 @@ func TestMistakesInGraphsGiveOneLine(t *testing.T) {
 		for want, build := range map[string]func(in []*Node) []*Node{
 			"turned a tensor of its state from (Float32)[3] into (Float32)[2]: shapes may not change": func(
 				in []*Node) []*Node {
-				return []*Node{For(in[0].Graph(), 3, in[0],
-					func(_, x *Node) *Node { return Slice(x, AxisRange(0, 2)) })}
+				return []*Node{For(in[0].Graph(), 3, in[0], func(_, x *Node) *Node { return Slice(x, AxisRange(0, 2)) })}
 			},
 			"the body of a loop took 1 tensors and returned 2": func(in []*Node) []*Node {
 				return Loop(in, func(x []*Node) *Node { return Const(x[0].Graph(), true) },
@@ -131,8 +128,7 @@ func TestMistakesInGraphsGiveOneLine(t *testing.T) {
 func TestMistakesInRunsGiveOneLine(t *testing.T) {
 	for _, p := range platformsUnderTest(t) {
 		program := must.Get(p.Compile("sum", []Input{{Shape: shapes.Make(dtypes.Float32, 3)},
-			{Shape: shapes.Make(dtypes.Float32, 3), Donate: true}},
-			func(in []*Node) []*Node { return []*Node{Add(in[0], in[1])} }))
+			{Shape: shapes.Make(dtypes.Float32, 3), Donate: true}}, func(in []*Node) []*Node { return []*Node{Add(in[0], in[1])} }))
 		defer program.Free()
 		vector := func(x ...float32) Sharded { return Sharded{tensors.FromValue(x)} }
 		gone := vector(1, 2, 3)
@@ -143,18 +139,16 @@ func TestMistakesInRunsGiveOneLine(t *testing.T) {
 		must.Get(program.Run(vector(1, 2, 3), donated))
 		survivor := vector(1, 1, 1) // a run that cannot be donates nothing
 		for want, inputs := range map[string][]Sharded{
-			"it takes 2 inputs, not 1": {vector(1, 2, 3)},
-			"it takes 2 inputs, not 3": {vector(1, 2, 3), survivor, vector(1, 2, 3)},
-			"input 0 has 2 parts, the program runs on 1 devices": {append(vector(1, 2, 3),
-				vector(1, 2, 3)...), survivor},
+			"it takes 2 inputs, not 1":                           {vector(1, 2, 3)},
+			"it takes 2 inputs, not 3":                           {vector(1, 2, 3), survivor, vector(1, 2, 3)},
+			"input 0 has 2 parts, the program runs on 1 devices": {append(vector(1, 2, 3), vector(1, 2, 3)...), survivor},
 			"input 0 has 0 parts, the program runs on 1 devices": {nil, survivor},
 			"input 0 was freed or donated before":                {gone, survivor},
 			"input 1 was freed or donated before":                {vector(1, 2, 3), donated},
 			"input 0 has shape (Float32)[2], not (Float32)[3]":   {vector(1, 2), survivor},
 			"input 0 has shape (Int32)[3], not (Float32)[3]": {{tensors.FromValue([]int32{1, 2, 3})},
 				survivor},
-			"input 0 has shape (Float32)[1, 3], not (Float32)[3]": {{tensors.FromValue([][]float32{{1, 2,
-				3}})}, survivor},
+			"input 0 has shape (Float32)[1, 3], not (Float32)[3]": {{tensors.FromValue([][]float32{{1, 2, 3}})}, survivor},
 		} {
 			_, err := program.Run(inputs...)
 			if err == nil || err.Error() != `program "sum" failed: `+want {
@@ -218,8 +212,7 @@ func TestDonatedInputsAreNotShared(t *testing.T) {
 		X Array `xla:"donate"`
 	}
 	in := donated{Single(tensors.FromScalar(float32(1)))}
-	program := must.Get(CompileParallel(p, "one more", in,
-		func(in donated) Array { return Out(AddScalar(in.X.Tree, 1)) }))
+	program := must.Get(CompileParallel(p, "one more", in, func(in donated) Array { return Out(AddScalar(in.X.Tree, 1)) }))
 	defer program.Free()
 	if _, err := program.Run(in); err == nil {
 		t.Error("workers share a donated input")
@@ -329,16 +322,15 @@ func TestNestingStillNeedsTheAdapter(t *testing.T) {
 func TestLoopReturnsANodeTwice(t *testing.T) {
 	eachPlatform(t, func(t *testing.T, p *Platform) {
 		type state struct{ A, B, C, D, E *Node }
-		program := must.Get(p.Compile("twice", []Input{{Shape: shapes.Make(dtypes.Float32, 2)}},
-			func(in []*Node) []*Node {
-				x := in[0]
-				s := For(x.Graph(), 3, state{x, x, x, x, x}, func(_ *Node, s state) state {
-					next := Add(s.A, s.B)
-					constant := func() *Node { return Const(x.Graph(), []float32{7, 8}) }
-					return state{next, next, s.C, constant(), constant()}
-				})
-				return []*Node{s.A, s.B, s.C, s.D, s.E}
-			}))
+		program := must.Get(p.Compile("twice", []Input{{Shape: shapes.Make(dtypes.Float32, 2)}}, func(in []*Node) []*Node {
+			x := in[0]
+			s := For(x.Graph(), 3, state{x, x, x, x, x}, func(_ *Node, s state) state {
+				next := Add(s.A, s.B)
+				constant := func() *Node { return Const(x.Graph(), []float32{7, 8}) }
+				return state{next, next, s.C, constant(), constant()}
+			})
+			return []*Node{s.A, s.B, s.C, s.D, s.E}
+		}))
 		defer program.Free()
 		out := must.Get(program.Run(Sharded{tensors.FromValue([]float32{1, 2})}))
 		for i, want := range [][]float32{{8, 16}, {8, 16}, {1, 2}, {7, 8}, {7, 8}} {
@@ -357,24 +349,22 @@ func TestReductionsInNestedFunctions(t *testing.T) {
 	eachPlatform(t, func(t *testing.T, p *Platform) {
 		reductions := func(x *Node) *Node { // of a vector of 3
 			index := InsertAxes(ArgMax(x, 0), 0)
-			hit := Scatter(InsertAxes(index, 0), Ones(x.Graph(), shapes.Make(dtypes.Float32, 1)), x.Shape(),
-				false, false)
+			hit := Scatter(InsertAxes(index, 0), Ones(x.Graph(), shapes.Make(dtypes.Float32, 1)), x.Shape(), false, false)
 			return Add(Add(ReduceSum(x), ReduceMax(x)),
 				Add(ReduceMin(Mul(x, hit)), Mul(ReduceMax(hit), ConvertDType(ArgMin(x, 0), dtypes.Float32))))
 		}
 		spread := func(x, y *Node) *Node { return Mul(x, AddScalar(DivScalar(y, 100), 1)) }
-		program := must.Get(p.Compile("reductions", []Input{{Shape: shapes.Make(dtypes.Float32, 3)}},
-			func(in []*Node) []*Node {
-				g := in[0].Graph()
-				x := spread(in[0], reductions(in[0]))
-				x = For(g, 2, x, func(_, x *Node) *Node {
-					x = spread(x, reductions(x))
-					x = For(g, 2, x, func(_, x *Node) *Node { return spread(x, reductions(x)) })
-					return spread(x, reductions(x))
-				})
-				x = For(g, 1, x, func(_, x *Node) *Node { return spread(x, reductions(x)) })
-				return []*Node{spread(x, reductions(x))}
-			}))
+		program := must.Get(p.Compile("reductions", []Input{{Shape: shapes.Make(dtypes.Float32, 3)}}, func(in []*Node) []*Node {
+			g := in[0].Graph()
+			x := spread(in[0], reductions(in[0]))
+			x = For(g, 2, x, func(_, x *Node) *Node {
+				x = spread(x, reductions(x))
+				x = For(g, 2, x, func(_, x *Node) *Node { return spread(x, reductions(x)) })
+				return spread(x, reductions(x))
+			})
+			x = For(g, 1, x, func(_, x *Node) *Node { return spread(x, reductions(x)) })
+			return []*Node{spread(x, reductions(x))}
+		}))
 		defer program.Free()
 		out := must.Get(program.Run(Sharded{tensors.FromValue([]float32{3, 1, 2})}))
 		want := []float64{3, 1, 2} // largest, smallest and another, and they stay so

@@ -45,8 +45,7 @@ func countProgram(t *testing.T, p *xla.Platform) (*xla.Program[countIn, countOut
 	t.Helper()
 	first, err := xla.Compile(p, "first", p.Seed(3).First(), func(seed xla.Array) xla.State[counts] {
 		g := seed.Tree.Graph()
-		return xla.Out(counts{Zeros(g, shapes.Make(dtypes.Float32, 2)), Const(g, int32(0)),
-			[]*Node{Const(g, true)}})
+		return xla.Out(counts{Zeros(g, shapes.Make(dtypes.Float32, 2)), Const(g, int32(0)), []*Node{Const(g, true)}})
 	})
 	must.Do(err)
 	defer first.Free()
@@ -256,8 +255,7 @@ func TestTreesKeepTheirForm(t *testing.T) {
 	if !slices.Equal(xla.Flatten(tree), old) {
 		t.Error("Flatten does not keep declaration order")
 	}
-	names := []string{"First", "Pair.0", "Pair.1", "Rows.0.Left", "Rows.0.Right", "Rows.1.Left",
-		"Deep.Left"}
+	names := []string{"First", "Pair.0", "Pair.1", "Rows.0.Left", "Rows.0.Right", "Rows.1.Left", "Deep.Left"}
 	if got := xla.Names(tree); !slices.Equal(got, names) {
 		t.Errorf("names %v, want %v", got, names)
 	}
@@ -268,8 +266,7 @@ func TestTreesKeepTheirForm(t *testing.T) {
 	if !slices.Equal(xla.Flatten(tree), old) {
 		t.Error("Unflatten changed the original")
 	}
-	if other.Size != 7 || other.notes != "kept" || other.Any != 3 || len(other.Rows) != 3 ||
-		other.Rows[1].Name != "b" ||
+	if other.Size != 7 || other.notes != "kept" || other.Any != 3 || len(other.Rows) != 3 || other.Rows[1].Name != "b" ||
 		other.Deep.Name != "c" || other.Deep == tree.Deep || other.None != nil || other.Absent != nil ||
 		other.Rows[1].Right != nil {
 		t.Errorf("Unflatten lost something: %+v", other)

@@ -94,8 +94,7 @@ func arguments(line string) (args []string) {
 // parse parses a command of a page. A partial command may lack required arguments.
 func parse(line string, whole bool) error {
 	flags := cli
-	parser := kong.Must(&flags, kong.Name("qdnb"), kong.Writers(io.Discard, io.Discard),
-		kong.Exit(func(int) {}))
+	parser := kong.Must(&flags, kong.Name("qdnb"), kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
 	var args []string
 	for _, arg := range arguments(line) {
 		if arg == "…" || arg == "..." { // stands for further arguments
@@ -110,8 +109,7 @@ func parse(line string, whole bool) error {
 	_, err := parser.Parse(args)
 	var wrong *kong.ParseError
 	if errors.As(err, &wrong) && !whole && (strings.Contains(err.Error(),
-		"missing flags") || strings.HasPrefix(err.Error(), "expected ") ||
-		strings.Contains(err.Error(), "no run given")) {
+		"missing flags") || strings.HasPrefix(err.Error(), "expected ") || strings.Contains(err.Error(), "no run given")) {
 		return nil
 	}
 	if err != nil {
@@ -119,8 +117,7 @@ func parse(line string, whole bool) error {
 	}
 	switch {
 	case args[0] == "train": // names of algorithms, environments and settings
-		spec := qdnb.Spec{Algorithm: flags.Train.Algorithm, Env: flags.Train.Env,
-			Tune: runs.Assign(flags.Train.Set...)}
+		spec := qdnb.Spec{Algorithm: flags.Train.Algorithm, Env: flags.Train.Env, Tune: runs.Assign(flags.Train.Set...)}
 		if flags.Train.Robot != "" { // a file that is not here
 			spec.Algorithm, spec.Env = cmp.Or(spec.Algorithm, "map-elites"), "pointmaze"
 		}
@@ -174,13 +171,12 @@ func TestQuotedCommandsAreRight(t *testing.T) {
 	check(filepath.Join(root, "README.md"))
 	check(filepath.Join(root, "ARCHITECTURE.md"))
 	check(filepath.Join(root, "CONTRIBUTING.md"))
-	must.Do(filepath.WalkDir(filepath.Join(root, "docs"),
-		func(path string, _ fs.DirEntry, err error) error {
-			if err == nil && filepath.Ext(path) == ".md" {
-				check(path)
-			}
-			return err
-		}))
+	must.Do(filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".md" {
+			check(path)
+		}
+		return err
+	}))
 	if count < 40 {
 		t.Errorf("only %d commands were found", count)
 	}
@@ -307,8 +303,7 @@ var preludes = map[string]string{
 func TestGoCodeOfPagesCompiles(t *testing.T) {
 	root := must.Get(filepath.Abs("../.."))
 	packages := map[string]string{"context": "context", "fmt": "fmt", "math": "math", "os": "os"}
-	for _, pattern := range []string{"envs/*", "qdnb", "envs", "qdnb/*", "qdnb/algorithms/*", "qdnb/plot/*", "xla",
-		"xla/*"} {
+	for _, pattern := range []string{"envs/*", "qdnb", "envs", "qdnb/*", "qdnb/algorithms/*", "qdnb/plot/*", "xla", "xla/*"} {
 		for _, dir := range must.Get(filepath.Glob(filepath.Join(root, pattern))) {
 			packages[filepath.Base(dir)] = "example.com/qdnb/" + must.Get(filepath.Rel(root, dir))
 		}
@@ -368,12 +363,10 @@ func TestWithoutNetwork(t *testing.T) {
 	for _, args := range [][]string{
 		append([]string{"train", "--runs", root, "--generations", "2"}, small...),
 		{"show", "map-elites-pointmaze-0", "--runs", root, "--figures", filepath.Join(root, "figures")},
-		{"export", "--run", "map-elites-pointmaze-0", "--runs", root, "--out",
-			filepath.Join(root, "exported.npz")},
+		{"export", "--run", "map-elites-pointmaze-0", "--runs", root, "--out", filepath.Join(root, "exported.npz")},
 		{"figures", "--only", "figure-1", "--out", filepath.Join(root, "figures")},
 	} {
-		out, err := exec.Command(unshare[0], append(append(slices.Clone(unshare[1:]), program),
-			args...)...).CombinedOutput()
+		out, err := exec.Command(unshare[0], append(append(slices.Clone(unshare[1:]), program), args...)...).CombinedOutput()
 		if err != nil {
 			t.Errorf("qdnb %s without a network: %v\n%s", strings.Join(args, " "), err, out)
 		}

@@ -79,8 +79,7 @@ func TestImportEvalOfSkills(t *testing.T) {
 	}
 
 	// The text output has the same numbers.
-	stdout, _ := succeed(t, "eval", "--backend", "go", "--runs", root, "--run", "dads", "--episodes", "3",
-		"--seed", "2")
+	stdout, _ := succeed(t, "eval", "--backend", "go", "--runs", root, "--run", "dads", "--episodes", "3", "--seed", "2")
 	errtest.Contains(t, stdout, "run            "+made.Run+"\n", "environment    pointmaze\n",
 		"episodes       3 of 40 steps\n", "backend        go\n",
 		fmt.Sprintf("skill 4        fitness %.6g, std %.4g, median %.6g; descriptor [",
@@ -139,8 +138,7 @@ func TestTrainRobot(t *testing.T) {
 	train := []string{"train", "--robot", file, "--runs", folder, "--backend", "go", "--generations", "1", "--steps", "5",
 		"--set", "batch=8", "--set", "cells=8", "--set", "hidden=[4]", "--set", "cvt_samples=100"}
 	stdout, stderr := succeed(t, train...)
-	errtest.Contains(t, stderr, "torso walks along x; feet foot, which alone touch the ground",
-		"map-elites-my-hopper-0")
+	errtest.Contains(t, stderr, "torso walks along x; feet foot, which alone touch the ground", "map-elites-my-hopper-0")
 	small := []string{"num_envs=2", "unroll_length=5", "batch_size=2", "num_minibatches=1", "policy_hidden=[4]",
 		"value_hidden=[4]", "evaluation_envs=2", "cells=8", "cvt_samples=100"}
 	follow := []string{"train", "--robot", file, "--task", "velocity", "--runs", folder, "--backend", "go",

@@ -345,8 +345,7 @@ func TestRobot(t *testing.T) {
 // Below a limit of address space with which Go's runtime or a library would abort, there is one line.
 func TestLimitedAddressSpace(t *testing.T) {
 	for _, limit := range []int{200_000, 700_000, 800_000, 1_000_000, 1_200_000, 1_900_000} { // kB
-		out, err := exec.Command("/bin/sh", "-c", fmt.Sprintf("ulimit -v %d && exec %s version", limit,
-			program)).CombinedOutput()
+		out, err := exec.Command("/bin/sh", "-c", fmt.Sprintf("ulimit -v %d && exec %s version", limit, program)).CombinedOutput()
 		want := fmt.Sprintf("qdnb: this process may use %.1f GB of address space, and needs 2.0 GB", float64(limit)*1024/1e9)
 		if !strings.HasPrefix(string(out), want) || strings.Count(string(out), "\n") != 1 || err == nil {
 			t.Errorf("%d kB: %v, %.500s", limit, err, out)
@@ -386,8 +385,7 @@ func TestSeedsAreRangesAndLists(t *testing.T) {
 			t.Errorf("%s is %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "3..1", "a", "1..", "0,", "0..100000",
-		"-9223372036854775808..9223372036854775807"} {
+	for _, text := range []string{"", "3..1", "a", "1..", "0,", "0..100000", "-9223372036854775808..9223372036854775807"} {
 		var got seeds
 		errtest.Want(t, got.UnmarshalText([]byte(text)), "is not a list of seeds such as 0..7 or 0,3,5")
 	}
@@ -395,8 +393,7 @@ func TestSeedsAreRangesAndLists(t *testing.T) {
 
 // The command line trains one run per seed and prints a line for each.
 func TestTrainSeedsPrintsALineForEach(t *testing.T) {
-	args := append([]string{"train", "--runs", t.TempDir(), "--backend", "go", "--generations", "2",
-		"--json"}, small...)
+	args := append([]string{"train", "--runs", t.TempDir(), "--backend", "go", "--generations", "2", "--json"}, small...)
 	stdout, stderr := succeed(t, append(args, "--seeds", "3..5")...)
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	if len(lines) != 3 || !strings.Contains(stderr, "map-elites-pointmaze, 3 seeds") {
@@ -404,8 +401,7 @@ func TestTrainSeedsPrintsALineForEach(t *testing.T) {
 	}
 	for i, line := range lines {
 		var r result
-		if err := json.Unmarshal([]byte(line), &r); err != nil || r.Seed != int64(3+i) || !r.Finished ||
-			r.Generations != 2 {
+		if err := json.Unmarshal([]byte(line), &r); err != nil || r.Seed != int64(3+i) || !r.Finished || r.Generations != 2 {
 			t.Errorf("line %d is %s, %v", i, line, err)
 		}
 	}

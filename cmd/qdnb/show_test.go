@@ -157,12 +157,10 @@ func TestShowOfAnUnfinishedRun(t *testing.T) {
 		if len(args) == 0 || strings.Contains(command, "cvt_seed") {
 			t.Fatalf("no short command resumes the run: %s", stdout)
 		}
-		if out, _ := succeed(t, append(args, "-q", "--backend", "go")...); !strings.Contains(out,
-			"run            "+dir+"\n") {
+		if out, _ := succeed(t, append(args, "-q", "--backend", "go")...); !strings.Contains(out, "run            "+dir+"\n") {
 			t.Fatalf("qdnb %s: %s", command, out)
 		}
-		if stdout, _, _ := invoke(t, "show", dir, "--figures", figures); !strings.Contains(stdout,
-			"state          complete") {
+		if stdout, _, _ := invoke(t, "show", dir, "--figures", figures); !strings.Contains(stdout, "state          complete") {
 			t.Errorf("the resumed run: %s", stdout)
 		}
 	}
@@ -212,8 +210,7 @@ func storedRun(t *testing.T, root, env string, dims int, status runs.Status) str
 	status.Finished = true
 	must.Do(errors.Join(w.Begin(-1, "generation", "evaluations", "seconds", "max_fitness", "coverage",
 		"qd_score"), w.Log(0, 10, 1, 2, 100, 3),
-		w.SaveSnapshot(runs.Snapshot{Repertoire: repertoire}), w.SaveRepertoire(&repertoire),
-		w.SaveStatus(status), w.Close()))
+		w.SaveSnapshot(runs.Snapshot{Repertoire: repertoire}), w.SaveRepertoire(&repertoire), w.SaveStatus(status), w.Close()))
 	return w.Dir
 }
 
@@ -395,15 +392,13 @@ func experimentsFolder(t *testing.T) string {
 
 func TestFigures(t *testing.T) {
 	dir, out := experimentsFolder(t), filepath.Join(t.TempDir(), "figures")
-	stdout, _ := succeed(t, "figures", "--in", dir, "--out", out, "--only", "fig 6,table-1,table-3", "--format",
-		"png,svg,pdf")
+	stdout, _ := succeed(t, "figures", "--in", dir, "--out", out, "--only", "fig 6,table-1,table-3", "--format", "png,svg,pdf")
 	for name, begins := range map[string]string{
 		"figure-6.png": "\x89PNG", "figure-6.svg": "<?xml", "figure-6.pdf": "%PDF", "table-1.md": "",
 		"table-1.csv": "", "table-1.tex": "", "table-3.md": "",
 	} {
 		data, err := os.ReadFile(filepath.Join(out, name))
-		if err != nil || len(data) == 0 || !strings.HasPrefix(string(data),
-			begins) || !strings.Contains(stdout, name) {
+		if err != nil || len(data) == 0 || !strings.HasPrefix(string(data), begins) || !strings.Contains(stdout, name) {
 			t.Errorf("%s: %d bytes, %v; output %q", name, len(data), err, stdout)
 		}
 	}
@@ -417,8 +412,7 @@ func TestFigures(t *testing.T) {
 func TestFiguresOfMissingRuns(t *testing.T) {
 	dir, out := experimentsFolder(t), filepath.Join(t.TempDir(), "figures")
 	_, stderr, status := invoke(t, "figures", "--in", dir, "--out", out, "--only", "figure-5,table-1")
-	if status != 1 || !strings.Contains(stderr, "figure-5") || !strings.Contains(stderr,
-		"failed to draw 1 of 2 items") {
+	if status != 1 || !strings.Contains(stderr, "figure-5") || !strings.Contains(stderr, "failed to draw 1 of 2 items") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 	must.Get(os.Stat(filepath.Join(out, "table-1.md")))
@@ -427,12 +421,10 @@ func TestFiguresOfMissingRuns(t *testing.T) {
 		{[]string{"--in", dir, "--only", "figure-99"}, 1, "figure-99"},
 		{[]string{"--in", dir, "--experiment", "smerl-targets"}, 1,
 			"no selected figure or table uses the experiment smerl-targets"},
-		{[]string{"--in", dir, "--only", "figure-2", "--experiment", "hurdles,prior"}, 1,
-			"uses the experiment hurdles or prior"},
+		{[]string{"--in", dir, "--only", "figure-2", "--experiment", "hurdles,prior"}, 1, "uses the experiment hurdles or prior"},
 		{[]string{"--in", dir, "--experiment", "trainig"}, 1, `"training"`},
 		{[]string{"--in", dir, "--only", "table-3", "--tables", "xls"}, 1, "xls"},
-		{[]string{"--in", dir, "--only", "table-3", "--out", filepath.Join(dir, paper.PlanFile)}, 1,
-			"choose another one"},
+		{[]string{"--in", dir, "--only", "table-3", "--out", filepath.Join(dir, paper.PlanFile)}, 1, "choose another one"},
 	} {
 		c.args = append([]string{"figures"}, c.args...)
 		refuses(t, c)
@@ -468,8 +460,7 @@ func TestClaims(t *testing.T) {
 
 	// Text output, with a folder that cannot be read.
 	entries := must.Get(os.ReadDir(filepath.Join(dir, "runs")))
-	must.Do(os.WriteFile(filepath.Join(dir, "runs", entries[0].Name(), "config.json"),
-		[]byte(`{"version": 2}`), 0o666))
+	must.Do(os.WriteFile(filepath.Join(dir, "runs", entries[0].Name(), "config.json"), []byte(`{"version": 2}`), 0o666))
 	stdout, stderr := succeed(t, "claims", "--in", dir)
 	if strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, entries[0].Name()) {
 		t.Errorf("with a broken folder: %q", stderr)

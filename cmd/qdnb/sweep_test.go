@@ -32,8 +32,7 @@ func writePlan(t *testing.T, n int, generations int) (path string, lines []sweep
 	for seed := range int64(n) {
 		config := must.Get(qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: seed, Tune: runs.Assign(
 			"batch=16", "cells=32", "cvt_samples=500", "hidden=8,8", "episode_length=20")}.Config())
-		line := sweep.Line{Experiment: "training", Label: "map-elites", Run: config,
-			Budget: qdnb.Generations(generations)}
+		line := sweep.Line{Experiment: "training", Label: "map-elites", Run: config, Budget: qdnb.Generations(generations)}
 		if seed == int64(n-1) {
 			line.Needs = []sweep.Need{{Run: lines[0].Run, Budget: lines[0].Budget}}
 		}
@@ -143,8 +142,7 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 		started := false
 		for deadline := time.Now().Add(5 * time.Minute); !started; time.Sleep(20 * time.Millisecond) {
 			for i, s := range lineStatuses(t, endless, root) {
-				started = started || s == sweep.Running && inTraining(filepath.Join(root, lines[i].Run.Name(),
-					"metrics.csv"))
+				started = started || s == sweep.Running && inTraining(filepath.Join(root, lines[i].Run.Name(), "metrics.csv"))
 			}
 			if time.Now().After(deadline) {
 				cmd.Process.Kill()
@@ -170,8 +168,7 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 		name := line.Run.Name()
 		if got, want := curve(t, filepath.Join(root, name)),
 			curve(t, filepath.Join(alone, name)); got != want || strings.Count(got, "\n") != generations+1 {
-			t.Errorf("%s: %d rows differ from the %d of a single process", name,
-				strings.Count(got, "\n"), strings.Count(want, "\n"))
+			t.Errorf("%s: %d rows differ from the %d of a single process", name, strings.Count(got, "\n"), strings.Count(want, "\n"))
 		}
 		stored := func(root string) []byte { return must.Get(os.ReadFile(filepath.Join(root, name, "repertoire.npz"))) }
 		if !bytes.Equal(stored(root), stored(alone)) {
@@ -358,8 +355,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 	for _, sub := range []string{"state", "spool"} {
 		must.Do(os.Mkdir(filepath.Join(dir, sub), 0o755))
 	}
-	s.daemon(t, "munged", "--foreground", "--force", "--key-file="+filepath.Join(dir, "munge.key"),
-		"--socket="+socket,
+	s.daemon(t, "munged", "--foreground", "--force", "--key-file="+filepath.Join(dir, "munge.key"), "--socket="+socket,
 		"--pid-file="+filepath.Join(dir, "munged.pid"), "--log-file="+filepath.Join(dir, "munged.log"),
 		"--seed-file="+filepath.Join(dir, "munged.seed"))
 	s.wait(t, "munged's socket", 10*time.Second, func() bool { _, err := os.Stat(socket); return err == nil })

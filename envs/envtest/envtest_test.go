@@ -215,16 +215,14 @@ func TestBackendsAreCompared(t *testing.T) {
 	err := envtest.Suite{Platforms: []*xla.Platform{best, pure}}.Check(biased)
 	errtest.Want(t, err, "agreement: "+best.Name()+
 		" and go differ by 0.01, 0.001 is allowed (Suite.Tolerance allows more): number 0 of the reward of copy 0 after 1 steps")
-	if err := (envtest.Suite{Platforms: []*xla.Platform{best, pure},
-		Tolerance: 0.02}).Check(biased); err != nil {
+	if err := (envtest.Suite{Platforms: []*xla.Platform{best, pure}, Tolerance: 0.02}).Check(biased); err != nil {
 		t.Error(err)
 	}
 }
 
 // Check returns a list of promises, as a notebook shows it.
 func TestCheckListsAll(t *testing.T) {
-	err := envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}}.Check(slider{step: func(x,
-		_ *Node, s *envs.State) {
+	err := envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}}.Check(slider{step: func(x, _ *Node, s *envs.State) {
 		s.Done = AddScalar(s.Done, 0.5)
 		s.Reward = AddScalar(s.Reward, math.Inf(1))
 	}})

@@ -114,8 +114,7 @@ func TestCheckNotes(t *testing.T) {
 	m.Sizes.NMocap = 1
 	m.EqType, m.EqActive0 = []Equality{0}, []bool{false}
 	s := must.Get(m.Check(Options{}))
-	want := []string{"of the compiler", "mocap", "equality",
-		"solver PGS with iterations 50 and tolerance 1e-08"}
+	want := []string{"of the compiler", "mocap", "equality", "solver PGS with iterations 50 and tolerance 1e-08"}
 	if len(s.Notes) != len(want) {
 		t.Fatalf("%q", s.Notes)
 	}
@@ -253,8 +252,7 @@ func TestModelsAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Sizes.NV != 13 || m.JntType[1] != Ball || len(m.Names.Joint) != m.Sizes.NJnt ||
-		m.Opt.Gravity[2] != -9.81 {
+	if m.Sizes.NV != 13 || m.JntType[1] != Ball || len(m.Names.Joint) != m.Sizes.NJnt || m.Opt.Gravity[2] != -9.81 {
 		t.Errorf("%+v", m)
 	}
 	tendons := string(must.Get(os.ReadFile("testdata/accepted/own_equalities_model.json")))

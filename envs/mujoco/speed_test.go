@@ -99,19 +99,18 @@ func benchmark(b *testing.B, m Model, substeps, copies, limit int) {
 	const parts = 10
 	steps /= parts
 	program, err := xlatest.Compile(p, "speed", []shapes.Shape{shape(nq, copies), shape(nv, copies), shape(nv, copies),
-		shape(steps, nu, copies)},
-		func(in []*Node) []*Node {
-			type carry struct {
-				State    State
-				Controls *Node
-			}
-			end := xla.For(in[0].Graph(), steps, carry{State{QPos: in[0], QVel: in[1], QAcc: in[2]}, in[3]},
-				func(t *Node, c carry) carry {
-					c.State = s.Step(c.State, xla.Row(c.Controls, t), substeps)
-					return c
-				})
-			return []*Node{end.State.QPos, end.State.QVel, end.State.QAcc}
-		})
+		shape(steps, nu, copies)}, func(in []*Node) []*Node {
+		type carry struct {
+			State    State
+			Controls *Node
+		}
+		end := xla.For(in[0].Graph(), steps, carry{State{QPos: in[0], QVel: in[1], QAcc: in[2]}, in[3]},
+			func(t *Node, c carry) carry {
+				c.State = s.Step(c.State, xla.Row(c.Controls, t), substeps)
+				return c
+			})
+		return []*Node{end.State.QPos, end.State.QVel, end.State.QAcc}
+	})
 	if err != nil {
 		b.Fatal(err)
 	}

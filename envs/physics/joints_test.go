@@ -183,8 +183,7 @@ func TestUnusableModels(t *testing.T) {
 			"nothing, and the default angle (-195) into Angles": func(m *model) { m.Joints[0].Limits = [][2]float64{{-400, 10}} },
 		`a collider of body "a" is a plane with a position`: func(m *model) {
 			m.Bodies[0].Fixed = true
-			m.Bodies[0].Colliders = []physics.Collider{{Shape: physics.Plane,
-				Position: vec{0, 0, 1}}}
+			m.Bodies[0].Colliders = []physics.Collider{{Shape: physics.Plane, Position: vec{0, 0, 1}}}
 		},
 		`puts "b", which its joint places`: func(m *model) { m.Pose = map[string]vec{"b": {}} },
 		`"a" is fixed and has colliders and a joint`: func(m *model) {
@@ -199,8 +198,7 @@ func TestUnusableModels(t *testing.T) {
 			m.Collide = [][2]string{{"b", "b"}}
 		},
 		`body "wall" has colliders but touches nothing`: func(m *model) { // two fixed bodies
-			wall := physics.Body{Name: "wall", Fixed: true,
-				Colliders: []physics.Collider{{Radius: 1, Length: 2}}}
+			wall := physics.Body{Name: "wall", Fixed: true, Colliders: []physics.Collider{{Radius: 1, Length: 2}}}
 			m.Bodies = append(m.Bodies, wall, wall)
 			m.Bodies[3].Name = "other wall"
 			m.Collide = [][2]string{{"wall", "other wall"}}
@@ -239,8 +237,7 @@ func TestFarWalls(t *testing.T) {
 				}
 				p := xlatest.Pure(t)
 				got, want := run(t, p, s, start, actions, steps), run(t, p, s.EveryWall(), start, actions, steps)
-				for k, component := range []string{"positions", "rotations", "velocities",
-					"angular velocities"} {
+				for k, component := range []string{"positions", "rotations", "velocities", "angular velocities"} {
 					same(t, component, got[k], want[k])
 				}
 				if n := touching(t, p, s, start, actions); n < batch/8 {

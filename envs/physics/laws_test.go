@@ -118,10 +118,8 @@ func ball(d physics.Dynamics) physics.Model {
 	m := physics.Model{
 		Dynamics: d, TimeStep: 0.05, Substeps: 10, Gravity: physics.Vec{0, 0, -9.8},
 		Bodies: []physics.Body{
-			{Name: "ball", Mass: 2, Colliders: []physics.Collider{{Radius: 0.25, Length: 0.5, End: 1,
-				Friction: 1}}},
-			{Name: "ground", Fixed: true, Colliders: []physics.Collider{{Shape: physics.Plane,
-				Friction: 1}}},
+			{Name: "ball", Mass: 2, Colliders: []physics.Collider{{Radius: 0.25, Length: 0.5, End: 1, Friction: 1}}},
+			{Name: "ground", Fixed: true, Colliders: []physics.Collider{{Shape: physics.Plane, Friction: 1}}},
 		},
 		Collide: [][2]string{{"ball", "ground"}},
 	}
@@ -138,8 +136,7 @@ func TestFreeFall(t *testing.T) {
 		fall := func(gravity float64) (float64, float64) {
 			m := ball(d)
 			m.Gravity[2] = -gravity
-			out := run(t, xlatest.Quick(t), system(t, m),
-				at(2, func(pos, _, vel, _ []float32) { pos[2], vel[0] = 10, 3 }), nil, 10)
+			out := run(t, xlatest.Quick(t), system(t, m), at(2, func(pos, _, vel, _ []float32) { pos[2], vel[0] = 10, 3 }), nil, 10)
 			near(t, "x", float64(out[0][0]), 1.5, 1e-2)
 			return 10 - float64(out[0][2]), -float64(out[2][2])
 		}
@@ -156,8 +153,7 @@ func TestFreeFall(t *testing.T) {
 // A ball on the ground stays there.
 func TestRest(t *testing.T) {
 	both(t, func(t *testing.T, d physics.Dynamics) {
-		out := run(t, xlatest.Quick(t), system(t, ball(d)),
-			at(2, func(pos, _, _, _ []float32) { pos[2] = 0.25 }), nil, 100)
+		out := run(t, xlatest.Quick(t), system(t, ball(d)), at(2, func(pos, _, _, _ []float32) { pos[2] = 0.25 }), nil, 100)
 		near(t, "x", float64(out[0][0]), 0, 1e-5)
 		near(t, "height", float64(out[0][2]), 0.25, 2e-3)
 		// the contact cancels a substep's gravity in the same substep or in the next
@@ -236,8 +232,7 @@ func TestImmovablePivot(t *testing.T) {
 			}), nil, 100)[0][5])
 		}
 		got := hang(physics.Body{Name: "pivot", Fixed: true})
-		want := hang(physics.Body{Name: "pivot", Fixed: true, Mass: 1e9,
-			Inertia: physics.Vec{1e9, 1e9, 1e9}})
+		want := hang(physics.Body{Name: "pivot", Fixed: true, Mass: 1e9, Inertia: physics.Vec{1e9, 1e9, 1e9}})
 		near(t, "height", got, want, 1e-5)
 		near(t, "height", got, 4, 0.02)
 	})
@@ -293,8 +288,7 @@ func TestMomentum(t *testing.T) {
 func TestMirror(t *testing.T) {
 	both(t, func(t *testing.T, d physics.Dynamics) {
 		s := system(t, robots.Ant(d))
-		partner := map[string]string{"Aux 1": "Aux 4", "$ Body 4": "$ Body 13", "Aux 2": "Aux 3",
-			"$ Body 7": "$ Body 10"}
+		partner := map[string]string{"Aux 1": "Aux 4", "$ Body 4": "$ Body 13", "Aux 2": "Aux 3", "$ Body 7": "$ Body 10"}
 		for a, b := range partner {
 			partner[b] = a
 		}
@@ -317,8 +311,7 @@ func TestMirror(t *testing.T) {
 			}
 			return out
 		}
-		start := posed(t, s, []float32{0.1, 0.9, 0.2, -0.9, -0.3, -0.8, -0.1, 0.7},
-			[]float32{1, 2, -1, 0, 0.5, 3, -2, 1})
+		start := posed(t, s, []float32{0.1, 0.9, 0.2, -0.9, -0.3, -0.8, -0.1, 0.7}, []float32{1, 2, -1, 0, 0.5, 3, -2, 1})
 		actions := []float32{1, -1, 0.5, 0.3, -1, 1, 0.2, -0.7}
 		mirrored := make([]float32, 8) // hips turn the other way, knees bend the same
 		for leg, other := range []int{3, 2, 1, 0} {

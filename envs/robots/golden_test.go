@@ -178,8 +178,7 @@ func readSource(t *testing.T, env string) source {
 
 // model converts the source to a model. It fails the test if a model cannot express the source.
 func (s source) model(t *testing.T) physics.Model {
-	mode, ok := map[string]physics.Dynamics{"legacy_spring": physics.Spring,
-		"pbd": physics.PositionBased}[s.Mode]
+	mode, ok := map[string]physics.Dynamics{"legacy_spring": physics.Spring, "pbd": physics.PositionBased}[s.Mode]
 	same(t, "known mode "+s.Mode, ok, true)
 	m := physics.Model{
 		Dynamics: mode, TimeStep: s.TimeStep, Substeps: s.Substeps, Gravity: s.Gravity,
@@ -232,8 +231,7 @@ func (s source) model(t *testing.T) physics.Model {
 	}
 	for _, p := range s.Defaults.Poses {
 		m.Pose[p.Name] = p.Position
-		same(t, "rotation and velocities of "+p.Name, []physics.Vec{p.Rotation, p.Velocity, p.Spin},
-			make([]physics.Vec, 3))
+		same(t, "rotation and velocities of "+p.Name, []physics.Vec{p.Rotation, p.Velocity, p.Spin}, make([]physics.Vec, 3))
 	}
 	for _, a := range s.Defaults.Angles {
 		m.Angles[a.Name] = a.Angle

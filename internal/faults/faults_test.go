@@ -55,8 +55,7 @@ func prepared(run func() int) int {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "qdnb")
-	if out, err := exec.Command("go", "build", "-o", program,
-		"example.com/qdnb/cmd/qdnb").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program, "example.com/qdnb/cmd/qdnb").CombinedOutput(); err != nil {
 		os.Stderr.Write(out)
 		return 1
 	}
@@ -104,8 +103,7 @@ const hung = 40 * time.Minute
 func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), hung)
-	p := &process{t: t, cmd: exec.CommandContext(ctx, program, args...), start: time.Now(),
-		ended: make(chan struct{})}
+	p := &process{t: t, cmd: exec.CommandContext(ctx, program, args...), start: time.Now(), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	must.Do(p.cmd.Start())
@@ -350,8 +348,7 @@ func spec(algorithm string) run {
 	default:
 		s.Budget = qdnb.Generations(240)
 		s.Set = append(s.Set, "env_batch_size=6", "grad_updates_per_step=0.5", "batch_size=16",
-			"replay_buffer_size=180", "learning_rate=0.01",
-			"evaluation_states=2", "evaluation_interval=60", "early_interval=12")
+			"replay_buffer_size=180", "learning_rate=0.01", "evaluation_states=2", "evaluation_interval=60", "early_interval=12")
 		if algorithm != "sac" {
 			s.Set = append(s.Set, "num_skills=3", "diversity_hidden=[8]")
 		}

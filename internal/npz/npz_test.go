@@ -23,8 +23,7 @@ import (
 // sample returns arrays of every type, with no axis, one, several, and axes of length 0.
 func sample() map[string]Array {
 	return map[string]Array{
-		"f4": Of([]float32{0, -1.5, float32(math.Inf(-1)), math.MaxFloat32,
-			math.SmallestNonzeroFloat32, 7}, 2, 3),
+		"f4":           Of([]float32{0, -1.5, float32(math.Inf(-1)), math.MaxFloat32, math.SmallestNonzeroFloat32, 7}, 2, 3),
 		"f8":           Of([]float64{math.Pi, math.Inf(1), math.Copysign(0, -1)}),
 		"i4":           Of([]int32{math.MinInt32, 0, math.MaxInt32, 1}, 1, 2, 1, 2),
 		"i8":           Of([]int64{math.MinInt64, math.MaxInt64}),
@@ -65,8 +64,7 @@ func TestLargeArraysAreStoredAndComeBack(t *testing.T) {
 	var buffer bytes.Buffer
 	must.Do(WriteTo(&buffer, want))
 	if size := buffer.Len(); size < 4*len(large) || size > 4*len(large)+2000 {
-		t.Errorf("the file has %d bytes; the large array should take %d and the small one next to none",
-			size, 4*len(large))
+		t.Errorf("the file has %d bytes; the large array should take %d and the small one next to none", size, 4*len(large))
 	}
 	r := must.Get(NewReader(bytes.NewReader(buffer.Bytes()), int64(buffer.Len())))
 	errtest.Equal(t, "the arrays", must.Get(r.ReadAll()), want)
@@ -319,8 +317,7 @@ func TestHostileHeadersGiveOneLine(t *testing.T) {
 		"wraps to one":   {npyBytes("'<f8'", "False", "(2305843009213693952,)", four), "cut off"},
 		"rank":           {npyBytes("'<f4'", "False", "("+strings.Repeat("1,", 65)+")", four), "axes"},
 		"cut off":        {npyBytes("'<f4'", "False", "(2,)", four), "needs 2 elements, but there are 4 bytes"},
-		"too much": {npyBytes("'<f4'", "False", "(1,)", make([]byte, 5)),
-			"needs 4 bytes, but there are 5"},
+		"too much":       {npyBytes("'<f4'", "False", "(1,)", make([]byte, 5)), "needs 4 bytes, but there are 5"},
 	} {
 		errtest.Want(t, errtest.Of(readBytes(c.data)), c.want)
 	}

@@ -64,8 +64,7 @@ func TestImportPolicy(t *testing.T) {
 	run := nb.Must(Import(spec))
 	skills := nb.Must(run.Skills())
 	want := &runs.Skills{Observations: 2, Actions: 2, Count: 5, Hidden: []int{8, 8}, Policy: row}
-	if !reflect.DeepEqual(skills,
-		want) || !run.Status.Finished || run.Config.Algorithm != "dads-reward" || !math.IsInf(
+	if !reflect.DeepEqual(skills, want) || !run.Status.Finished || run.Config.Algorithm != "dads-reward" || !math.IsInf(
 		run.Status.MaxFitness, -1) {
 		t.Errorf("%+v of %+v", skills, run)
 	}
@@ -90,8 +89,7 @@ func TestImportPolicy(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 
-	spec.Algorithm, spec.Policy = "sac", writeFile(t, filepath.Join(t.TempDir(), "sac.npy"),
-		npz.Of(numbers(3*8+9*8+9*4)))
+	spec.Algorithm, spec.Policy = "sac", writeFile(t, filepath.Join(t.TempDir(), "sac.npy"), npz.Of(numbers(3*8+9*8+9*4)))
 	sac := nb.Must(Import(spec))
 	if skills := nb.Must(sac.Skills()); skills.Count != 0 || skills.Skills() != 1 {
 		t.Errorf("SAC has %d skills", skills.Count)
@@ -317,11 +315,9 @@ func TestExport(t *testing.T) {
 
 // FuzzImport imports arbitrary values as a policy and as a repertoire. An imported run can be read.
 func FuzzImport(f *testing.F) {
-	f.Add("<f4 12, 0.5",
-		"fitnesses <f4 2, 1 -inf\ngenotypes <f4 2,12 0.5\ndescriptors <f4 2,2 0.5\ncentroids <f4 2,2 0.5",
+	f.Add("<f4 12, 0.5", "fitnesses <f4 2, 1 -inf\ngenotypes <f4 2,12 0.5\ndescriptors <f4 2,2 0.5\ncentroids <f4 2,2 0.5",
 		"hidden=[2]", true)
-	f.Add("<f8 17, 1e300",
-		"fitnesses <f8 2,1 1\ngenotypes <f4 2,12 nan\ndescriptors <f4 2,2 inf\ncentroids <f4 2,2 0.5",
+	f.Add("<f8 17, 1e300", "fitnesses <f8 2,1 1\ngenotypes <f4 2,12 nan\ndescriptors <f4 2,2 inf\ncentroids <f4 2,2 0.5",
 		"hidden=[2]", false)
 	f.Add("<f4 4611686018427387904,0",
 		"fitnesses <f4 0,\ngenotypes <f4 0,12\ndescriptors <f4 0,2\ncentroids <f4 0,2", "hidden=[]", true)
@@ -531,8 +527,7 @@ func TestExportONNX(t *testing.T) {
 		{skills, ExportSpec{}, kept.Genotype(1), "observation 1 batch 2;skill 1 batch 5;action 1 batch 2"},
 		{skills, ExportSpec{Skill: &one}, kept.Genotype(1), "observation 1 batch 2;action 1 batch 2"},
 		{grid, ExportSpec{Cell: &three}, cells.Genotype(3), "observation 1 batch 2;action 1 batch 2"},
-		{grid, ExportSpec{Repertoire: true}, cells.Genotype(3),
-			"observation 1 batch 2;policy 7 batch;action 1 batch 2"},
+		{grid, ExportSpec{Repertoire: true}, cells.Genotype(3), "observation 1 batch 2;policy 7 batch;action 1 batch 2"},
 		{own, ExportSpec{}, rounded, "observation 1 batch 2;action 1 batch 2"},
 		{own, ExportSpec{Environment: named{}}, rounded, "observation 1 batch 2;action 1 batch 2"},
 	} {

@@ -98,10 +98,8 @@ func TestReproductionPage(t *testing.T) {
 		f.trained(t, "map-elites", "ant-trap", int64(seed), 64, twelveMinutes,
 			ended("map-elites", "ant-trap", 0.25, fitness, 398_960))
 	}
-	f.trained(t, "aurora", "ant-trap", 0, 64, twelveMinutes,
-		ended("aurora", "ant-trap", 1, 520, 300_000),
-		"env_steps,seconds,max_fitness,coverage,qd_score\n200000000,2,333,4,111000\n"+
-			"1200000000,2,520,4,300000\n")
+	f.trained(t, "aurora", "ant-trap", 0, 64, twelveMinutes, ended("aurora", "ant-trap", 1, 520, 300_000),
+		"env_steps,seconds,max_fitness,coverage,qd_score\n200000000,2,333,4,111000\n"+"1200000000,2,520,4,300000\n")
 	p := &folder{dir: filepath.Join(t.TempDir(), "paper")}
 	p.trained(t, "dads-reward", "ant-trap", 0, 256, runs.Budget{EnvSteps: 8_500_000},
 		ended("dads-reward", "ant-trap", 1, 1280, 242_000),
@@ -110,11 +108,9 @@ func TestReproductionPage(t *testing.T) {
 	page := must.Get(ReproductionPage(unknown, d, own))
 	errtest.Contains(t, page,
 		"## Scores at scale medium\n\n2 of 56 cells; 4 runs, hidden layers of 64 and 64 units, 12m of processor time each. ",
-		" Runs by the programs that computed them: unknown: 4.\n",
-		"| max fitness | seeds | share | ant-trap |",
+		" Runs by the programs that computed them: unknown: 4.\n", "| max fitness | seeds | share | ant-trap |",
 		"| MAP-Elites | 3 | 0.25 | 392 = (381) | – |", "| MAP-Elites | 3 | 0.25 | 399000 = (453000) | – |",
-		"| AURORA | 1 | 1 | 520 ↑ (405) [1] | – |",
-		"\n## Remarks\n\n[1] 2.2 deviations above: reason unknown.\n",
+		"| AURORA | 1 | 1 | 520 ↑ (405) [1] | – |", "\n## Remarks\n\n[1] 2.2 deviations above: reason unknown.\n",
 		"## Scores at the paper's settings\n", "| DADS+REWARD | 1 | 1 | 1280 = (1280 at 0.5) | – |")
 	if again := must.Get(ReproductionPage(unknown, f.open(t), p.open(t))); again != page {
 		t.Error("a second page differs")
@@ -249,8 +245,7 @@ func TestOverall(t *testing.T) {
 		Label: "aurora", Env: "walker-uni", Finished: true, QDScore: 40})
 	shows(apart, "PGA-MAP-Elites", "3 environments")
 	only := scored()
-	only.Trained = slices.DeleteFunc(only.Trained,
-		func(r results.Trained) bool { return r.Label != "pga-map-elites" })
+	only.Trained = slices.DeleteFunc(only.Trained, func(r results.Trained) bool { return r.Label != "pga-map-elites" })
 	shows(only, "PGA-MAP-Elites", "2 environments")
 	// 0.7, 0.8, 0.9, 1 and 1: the mean of the middle three.
 	if x := must.Get(Overall(only)).Panels[0][0].X; !(x.Min < 0.9 && x.Min >= 0.65 && x.Max > 0.9 && x.Max < 1.05) {
@@ -336,21 +331,17 @@ func TestScoreTables(t *testing.T) {
 		want string
 	}{
 		"Scores": {Scores,
-			"metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200,400\nmax " +
-				"fitness,PGA-MAP-Elites,,400\n" +
+			"metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200,400\nmax fitness,PGA-MAP-Elites,,400\n" +
 				"max fitness,DADS+REWARD,1300,\nmax fitness,SMERL(DADS),,10.0\nmax fitness,my-variant,,5.00\n" +
 				"QD score,MAP-Elites,453000,900000\nQD score,PGA-MAP-Elites,,1000000\nQD " +
-				"score,DADS+REWARD,100000,\nQD score,SMERL(DADS),,1000\n" +
-				"QD score,my-variant,,7.00\n"},
-		"ScoresWithStd": {ScoresWithStd,
-			"metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200 (± 497),400\n"},
-		"Aggregates": {Aggregates, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,500 | 200 | "},
+				"score,DADS+REWARD,100000,\nQD score,SMERL(DADS),,1000\n" + "QD score,my-variant,,7.00\n"},
+		"ScoresWithStd": {ScoresWithStd, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200 (± 497),400\n"},
+		"Aggregates":    {Aggregates, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,500 | 200 | "},
 		"Steps": {Steps,
 			"method,environments,steps,paper's,ratio\nMAP-Elites,2,2k,1.6G,1.3e-06\n" +
 				"PGA-MAP-Elites,1,100,158M,6.3e-07\nDADS+REWARD,1,500,8.5M,5.9e-05\n" +
 				"SMERL(DADS),1,100,8.5M,1.2e-05\nmy-variant,1,100,–,–\n"},
-		"Unsupervised": {Unsupervised,
-			"metric,method,ant-trap\nmax fitness,DADS+REWARD,1300\nmax fitness,DIAYN,246\n"},
+		"Unsupervised": {Unsupervised, "metric,method,ant-trap\nmax fitness,DADS+REWARD,1300\nmax fitness,DIAYN,246\n"},
 	} {
 		if got := csvOf(t, c.make, d); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s is\n%swant\n%s", name, got, c.want)
@@ -385,10 +376,8 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 			"SMERL's target R*,ant-trap: 450; ant-maze: -6820; pointmaze: -66;",
 			"steps between early evaluations,0,early_interval,", "skills,5,num_skills,paper\n",
 			"fixed α,yes,fix_alpha,code\n"},
-		"table-5": {"iso sigma σ₁,0.005,iso_sigma,paper\n",
-			"hidden layers of policies,\"256, 256\",hidden,paper\n"},
-		"table-6": {"critic steps per generation,300,",
-			"hidden layers of critics,\"256, 256\",critic_hidden,paper\n"},
+		"table-5": {"iso sigma σ₁,0.005,iso_sigma,paper\n", "hidden layers of policies,\"256, 256\",hidden,paper\n"},
+		"table-6": {"critic steps per generation,300,", "hidden layers of critics,\"256, 256\",critic_hidden,paper\n"},
 		"table-7": {"hidden layers of policies,\"256, 256\",hidden,code\n",
 			"dimensions of the learned descriptor,5,latent,paper\n",
 			"content of sequences,\"only_sd (ant-uni, walker-uni, halfcheetah-uni: no_sd)\","},
@@ -514,8 +503,7 @@ func TestPublishedTablesAgree(t *testing.T) {
 		}
 		apart := math.Abs(p.Median-q.Median) > 0.01*math.Abs(q.Median)
 		if want := inconsistent[[3]string{p.Method, p.Env, string(p.Metric)}]; apart != want {
-			t.Errorf("%s of %s on %s: median %g in table 9, %g in table 11", p.Metric, p.Method, p.Env,
-				p.Median, q.Median)
+			t.Errorf("%s of %s on %s: median %g in table 9, %g in table 11", p.Metric, p.Method, p.Env, p.Median, q.Median)
 		} else if want && (p.Note == "" || q.Note == "") {
 			t.Errorf("%s of %s on %s is inconsistent, but no note says so", p.Metric, p.Method, p.Env)
 		}

@@ -44,12 +44,10 @@ func trainedCurves(t *testing.T) *Data {
 	for seed := range int64(3) {
 		s := float64(seed)
 		f.curve(t, "training", "map-elites", "ant-trap", seed, `{}`,
-			[5]float64{0, 1, math.Inf(-1), 0, 0}, [5]float64{1000, 2, 10 + s, 20, 100},
-			[5]float64{1000, 2, 99, 99, 99},
+			[5]float64{0, 1, math.Inf(-1), 0, 0}, [5]float64{1000, 2, 10 + s, 20, 100}, [5]float64{1000, 2, 99, 99, 99},
 			[5]float64{2000, 3 + s, 20 + 10*s, 40 + 10*s, 200})
 	}
-	f.curve(t, "training", "aurora", "ant-trap", 0, `{}`, [5]float64{0, 2, 1, 5, 10},
-		[5]float64{1000, 3, 1, 5, 10},
+	f.curve(t, "training", "aurora", "ant-trap", 0, `{}`, [5]float64{0, 2, 1, 5, 10}, [5]float64{1000, 3, 1, 5, 10},
 		[5]float64{2000, 4, 1, 5, 10}, [5]float64{3000, 5, 2, 6, 12}, [5]float64{4000, 6, 2, 6, 12})
 	f.curve(t, "training", "dads-reward", "halfcheetah-uni", 0, `{}`, [5]float64{0, 10, -5, 1, 1},
 		[5]float64{100, 20, -4, 2, 2})
@@ -77,14 +75,12 @@ func seriesNamed(t *testing.T, p *figures.Panel, name string) *figures.Series {
 func TestCurvesOverTime(t *testing.T) {
 	data := trainedCurves(t)
 	g := must.Get(metricCurves(data, append(qdMethods, rlMethods...), curveEnvs, timeAxis))
-	if len(g.Panels) != 2 || len(g.Panels[0]) != 3 || !slices.Equal(g.Rows,
-		[]string{"ant-trap", "halfcheetah-uni"}) ||
+	if len(g.Panels) != 2 || len(g.Panels[0]) != 3 || !slices.Equal(g.Rows, []string{"ant-trap", "halfcheetah-uni"}) ||
 		g.Columns[1] != "Coverage (%)" {
 		t.Fatalf("%d rows, titles %v and %v", len(g.Panels), g.Rows, g.Columns)
 	}
 	coverage := g.Panels[0][1]
-	if x := coverage.X; x.Label.Text != "Time without compilation (s)" || x.Min != 0 || x.Max != 10 ||
-		coverage.Y.Min != 0 {
+	if x := coverage.X; x.Label.Text != "Time without compilation (s)" || x.Min != 0 || x.Max != 10 || coverage.Y.Min != 0 {
 		t.Errorf("%q from %g to %g: want a linear axis to the end of the longest run and coverage from 0",
 			x.Label.Text, x.Min, x.Max)
 	}
@@ -144,8 +140,7 @@ func TestCurveAxis(t *testing.T) {
 	for seed := range 2 {
 		var curve []results.Point
 		for i := range 1000 {
-			curve = append(curve, results.Point{EnvSteps: float64(i * (10 + seed)), Seconds: float64(i * 20),
-				Coverage: float64(i)})
+			curve = append(curve, results.Point{EnvSteps: float64(i * (10 + seed)), Seconds: float64(i * 20), Coverage: float64(i)})
 		}
 		long.curves = append(long.curves, curve)
 	}
@@ -182,8 +177,7 @@ func TestPriorCoverage(t *testing.T) {
 		f.curve(t, "prior", "dads-reward", "ant-omni", seed, `{"descriptor_full_state":false}`,
 			[5]float64{0, 1, 0, 0, 0}, [5]float64{10, 5, 0, 40 + s, 0})
 		f.curve(t, "prior", "dads-reward, no prior", "ant-omni", seed, `{"descriptor_full_state":true}`,
-			[5]float64{0, 1, 0, 0, 0},
-			[5]float64{10, 5, 0, 10 + s, 0})
+			[5]float64{0, 1, 0, 0, 0}, [5]float64{10, 5, 0, 10 + s, 0})
 	}
 	// in another experiment
 	f.curve(t, "training", "diayn-reward", "ant-omni", 0, `{}`, [5]float64{0, 1, 0, 90, 0})
@@ -197,8 +191,7 @@ func TestPriorCoverage(t *testing.T) {
 		t.Errorf("coverage ends at %g and %g, want 41 with prior and 11 without", with.Y[1], without.Y[1])
 	}
 	own := figures.MethodStyles("dads-reward")["dads-reward"]
-	if s := without.Style; s == nil || s.Color != own.Color || len(s.Dashes) == 0 ||
-		s.Name != "DADS+REWARD, no prior" {
+	if s := without.Style; s == nil || s.Color != own.Color || len(s.Dashes) == 0 || s.Name != "DADS+REWARD, no prior" {
 		t.Errorf("without prior it is drawn as %+v, want dashes of the method's colour", s)
 	}
 }
@@ -297,8 +290,7 @@ func (f *folder) adapted(t *testing.T, experiment, label, env string, seed int64
 	c := must.Get(runs.NewConfig("adaptation", env, seed, json.RawMessage(hyperparameters)))
 	metrics := "index,x,y,skill,fitness_median\n"
 	for i, score := range scores {
-		metrics += fmt.Sprintf("%d,%g,%g,0,%g\n%d,%g,%g,1,%g\n", i, at[i][0], at[i][1], score-50, i,
-			at[i][0], at[i][1], score)
+		metrics += fmt.Sprintf("%d,%g,%g,0,%g\n%d,%g,%g,1,%g\n", i, at[i][0], at[i][1], score-50, i, at[i][0], at[i][1], score)
 	}
 	status := runs.Status{Progress: runs.Progress{Evaluations: 9, EnvSteps: 90}}
 	f.run(t, sweep.Line{Experiment: experiment, Label: label, Run: c}, status, metrics)
@@ -314,8 +306,7 @@ func adapted(t *testing.T) *Data {
 		x := []float64{0, 10, 20, 90}[seed]
 		f.adapted(t, results.ExperimentAdaptation, "diayn-reward", "ant-uni", seed, results.Gravity,
 			multipliers, 10+x, 100+x, -50-x)
-		f.adapted(t, results.ExperimentAdaptation, "map-elites", "ant-uni", seed, results.Gravity,
-			multipliers, 300+x, 400, 200+x)
+		f.adapted(t, results.ExperimentAdaptation, "map-elites", "ant-uni", seed, results.Gravity, multipliers, 300+x, 400, 200+x)
 		f.adapted(t, results.ExperimentAdaptation, "map-elites", "ant-maze", seed, results.Target,
 			[][2]float64{{1, 2}, {3, 4}}, -100, -300-4*x)
 		f.adapted(t, results.ExperimentReward, "diayn", "walker-uni", seed, results.Actuators, multipliers[:2], 7, 8)
@@ -418,8 +409,7 @@ func TestAdaptationTargets(t *testing.T) {
 			[][2]float64{{-2.3, 14.9}}, -150-x)
 		f.adapted(t, results.ExperimentAdaptation, "map-elites", "ant-uni", int64(seed), results.Gravity,
 			[][2]float64{{1, math.NaN()}}, 9)
-		f.adapted(t, results.ExperimentReward, "diayn", "ant-maze", int64(seed), results.Target,
-			[][2]float64{{1, 2}}, 9)
+		f.adapted(t, results.ExperimentReward, "diayn", "ant-maze", int64(seed), results.Target, [][2]float64{{1, 2}}, 9)
 	}
 	table, err := AdaptationTargets(f.open(t))
 	must.Do(err)
@@ -444,12 +434,9 @@ func TestAdaptationSkills(t *testing.T) {
 	nan := math.NaN()
 	f.adapted(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 1, results.Gravity,
 		[][2]float64{{0.5, nan}, {1, nan}}, nan, 3)
-	f.adapted(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 2, results.Gravity,
-		[][2]float64{{0.5, nan}}, 7)
-	f.adapted(t, results.ExperimentAdaptation, "dads-reward", "ant-uni", 0, results.Gravity,
-		[][2]float64{{0.5, nan}}, 7)
-	f.adapted(t, results.ExperimentAdaptation, "dads-reward", "ant-uni", 1, results.Actuators,
-		[][2]float64{{0, nan}}, 7)
+	f.adapted(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 2, results.Gravity, [][2]float64{{0.5, nan}}, 7)
+	f.adapted(t, results.ExperimentAdaptation, "dads-reward", "ant-uni", 0, results.Gravity, [][2]float64{{0.5, nan}}, 7)
+	f.adapted(t, results.ExperimentAdaptation, "dads-reward", "ant-uni", 1, results.Actuators, [][2]float64{{0, nan}}, 7)
 	data := f.open(t)
 	table, err := AdaptationSkills(data, results.Gravity, "") // ant-uni, the only one
 	must.Do(err)
@@ -458,12 +445,10 @@ func TestAdaptationSkills(t *testing.T) {
 		[]string{"method", "skills", "× 0.5", "× 1"}) {
 		t.Errorf("%q\n%+v, want %+v", table.Header, table.Rows, want)
 	}
-	data.Adapted = slices.DeleteFunc(data.Adapted,
-		func(a results.Adapted) bool { return a.Perturbation == results.Gravity })
+	data.Adapted = slices.DeleteFunc(data.Adapted, func(a results.Adapted) bool { return a.Perturbation == results.Gravity })
 	for env, want := range map[string]string{"walker-uni": "gravity on walker-uni: no run",
 		"": "gravity on any environment: no run"} {
-		if _, err := AdaptationSkills(data, results.Gravity, env); err == nil ||
-			!strings.HasPrefix(err.Error(), want) {
+		if _, err := AdaptationSkills(data, results.Gravity, env); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q without runs: %v, want %q", env, err, want)
 		}
 	}

@@ -160,8 +160,7 @@ func TestIntermediate(t *testing.T) {
 	keep := func(fitness float32, generations ...int64) func(*runs.Writer) {
 		return func(w *runs.Writer) {
 			for _, g := range generations {
-				s := runs.Snapshot{Progress: runs.Progress{Generation: g, EnvSteps: 1000 * g,
-					Seconds: 2 * float64(g)},
+				s := runs.Snapshot{Progress: runs.Progress{Generation: g, EnvSteps: 1000 * g, Seconds: 2 * float64(g)},
 					Repertoire: *fourCells(fitness, omniLower, omniUpper)}
 				must.Do(w.SaveSnapshot(s))
 			}
@@ -174,8 +173,7 @@ func TestIntermediate(t *testing.T) {
 	f.data.Trained[2].Curve = []results.Point{{Seconds: 30}, {Seconds: 200}}
 	figure, err := Intermediate(f.data, "ant-omni", "map-elites", "aurora", "dads-reward")
 	text := says(t, figure, err)
-	contains(t, text, "MAP-Elites", "DADS+REWARD", "6 % of training", "17 % of training",
-		"50 % of training",
+	contains(t, text, "MAP-Elites", "DADS+REWARD", "6 % of training", "17 % of training", "50 % of training",
 		"6k steps, 12 s", "50k steps, 100 s", "17k steps, 4 s", "60k steps, 90 s",
 		"s, min: time without compilation. No complete runs: AURORA.", "7000", "7200")
 	containsNot(t, text, "7k steps, 14 s", "100k steps, 3 min", "11 % of training", "AURORA")
@@ -214,8 +212,7 @@ func TestSkillTrajectories(t *testing.T) {
 	containsNot(t, text, "SMERL(DIAYN) on ant-trap")
 	errtest.Equal(t, "legends", strings.Count(text, ">Skill 1<"), 1)
 	errtest.Want(t, errtest.Of(SkillTrajectories(f.data, "ant-trap", "smerl-diayn")), "skills.npz")
-	errtest.Want(t, errtest.Of(SkillTrajectories(f.data, "ant-maze",
-		"dads-reward")), `experiments.Prepare("training")`)
+	errtest.Want(t, errtest.Of(SkillTrajectories(f.data, "ant-maze", "dads-reward")), `experiments.Prepare("training")`)
 }
 
 func TestZoom(t *testing.T) {
@@ -229,20 +226,15 @@ func TestZoom(t *testing.T) {
 		maps  []*figures.Arena
 		upper [2]float64
 	}{
-		"a metre": {[]*figures.Arena{arena("ant-omni", []float64{0, -0.9}, []float64{0, 0.5})},
-			[2]float64{1, 1}},
+		"a metre": {[]*figures.Arena{arena("ant-omni", []float64{0, -0.9}, []float64{0, 0.5})}, [2]float64{1, 1}},
 		"the widest counts": {[]*figures.Arena{arena("ant-omni", []float64{0.1}, []float64{0}),
 			arena("ant-omni", []float64{0}, []float64{-4})}, [2]float64{5, 5}},
-		"all":    {[]*figures.Arena{arena("ant-omni", []float64{-16}, []float64{0})}, [2]float64{30, 30}},
-		"beyond": {[]*figures.Arena{arena("ant-omni", []float64{-60}, []float64{0})}, [2]float64{30, 30}},
-		"not a number": {[]*figures.Arena{arena("ant-omni", []float64{nan, 2.5}, []float64{nan, 0})},
-			[2]float64{3, 3}},
-		"behind the start": {[]*figures.Arena{arena("ant-trap", []float64{-9, 2}, []float64{0, 0.5})},
-			[2]float64{15, 4}},
-		"in a maze": {[]*figures.Arena{arena("ant-maze", []float64{0, 0.1}, []float64{0, 0.1})},
-			[2]float64{40, 40}},
-		"not at the origin": {[]*figures.Arena{arena("pointmaze", []float64{0, 0.1},
-			[]float64{-0.85, -0.8})}, [2]float64{1, 1}},
+		"all":               {[]*figures.Arena{arena("ant-omni", []float64{-16}, []float64{0})}, [2]float64{30, 30}},
+		"beyond":            {[]*figures.Arena{arena("ant-omni", []float64{-60}, []float64{0})}, [2]float64{30, 30}},
+		"not a number":      {[]*figures.Arena{arena("ant-omni", []float64{nan, 2.5}, []float64{nan, 0})}, [2]float64{3, 3}},
+		"behind the start":  {[]*figures.Arena{arena("ant-trap", []float64{-9, 2}, []float64{0, 0.5})}, [2]float64{15, 4}},
+		"in a maze":         {[]*figures.Arena{arena("ant-maze", []float64{0, 0.1}, []float64{0, 0.1})}, [2]float64{40, 40}},
+		"not at the origin": {[]*figures.Arena{arena("pointmaze", []float64{0, 0.1}, []float64{-0.85, -0.8})}, [2]float64{1, 1}},
 	} {
 		for _, p := range must.Get(zoomed(c.maps)) {
 			if math.Abs(p.X.Max-c.upper[0]) > 1e-9 || math.Abs(p.Y.Max-c.upper[1]) > 1e-9 {
@@ -259,8 +251,7 @@ func TestPrior(t *testing.T) {
 		f.add("prior", "dads-reward", "ant-omni", int64(seed), fitness, omniLower, omniUpper, trajectories(t, 20, 20))
 	}
 	for seed, fitness := range []float32{7950, 7975} {
-		f.add("prior", "diayn-reward, no prior", "ant-omni", int64(seed), fitness, omniLower, omniUpper,
-			trajectories(t, 20, 20))
+		f.add("prior", "diayn-reward, no prior", "ant-omni", int64(seed), fitness, omniLower, omniUpper, trajectories(t, 20, 20))
 	}
 	for prior, want := range map[bool]string{true: "", false: f.data.Trained[3].Run} {
 		got := f.data.medianCoverage("diayn-reward", prior)
@@ -270,8 +261,7 @@ func TestPrior(t *testing.T) {
 	}
 	figure, err := Prior(f.data)
 	text := says(t, figure, err)
-	contains(t, text, "DADS+REWARD, prior", "DIAYN+REWARD, no prior", "Repertoire", "Skills",
-		"Skill 0", "7900", "8000", "20")
+	contains(t, text, "DADS+REWARD, prior", "DIAYN+REWARD, no prior", "Repertoire", "Skills", "Skill 0", "7900", "8000", "20")
 	containsNot(t, text, "DADS+REWARD, no prior", "DIAYN+REWARD, prior", "9000", "7000")
 	errtest.Want(t, errtest.Of(Prior(newMapFolder(t).data)), `experiments.Prepare("prior")`)
 }
@@ -354,8 +344,7 @@ func TestBeyond(t *testing.T) {
 		want := []string{"ant-omni MAP-Elites 1 0.0009 9.00 3.00 100", "ant-omni DNS 1 0.0009 10.0 4.00 100"}
 		errtest.Equal(t, "rows", rows, want)
 		errtest.Contains(t, table.Notes[0], "6 episodes")
-		for _, draw := range []func(*Data) (figures.Grid, error){BeyondCurvesOverTime, BeyondCurvesOverSteps,
-			BeyondRepertoires} {
+		for _, draw := range []func(*Data) (figures.Grid, error){BeyondCurvesOverTime, BeyondCurvesOverSteps, BeyondRepertoires} {
 			must.Get(must.Get(draw(data)).Figure())
 		}
 	}

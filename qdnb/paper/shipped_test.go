@@ -88,10 +88,8 @@ func TestShippedFigures(t *testing.T) {
 		}
 	}
 	figure, err := CurvesOverTime(small)
-	contains(t, says(t, figure, err), "Processor time (s)",
-		"No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, "+
-			"DIAYN+REWARD, SMERL(DIAYN), SMERL(DADS); ant-trap,",
-		"ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.")
+	contains(t, says(t, figure, err), "Processor time (s)", "No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, "+
+		"DIAYN+REWARD, SMERL(DIAYN), SMERL(DADS); ant-trap,", "ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.")
 	// the rows are at ninths of the steps, so of the 100 s
 	if x := linesOf(figure.Panels[0][0])[0].X; len(x) != 10 || math.Abs(x[1]-100./9) > 1e-9 {
 		t.Errorf("processor times %v", x)
@@ -323,8 +321,7 @@ func trainedRun(t *testing.T, cells, params, rows int) *runs.Run {
 		}
 		must.Do(w.SaveRepertoire(r))
 		must.Do(w.SaveSkills(threeSkills()))
-		return w.SaveStatus(runs.Status{Progress: runs.Progress{Generation: int64(rows)}, Finished: true,
-			MaxFitness: -1})
+		return w.SaveStatus(runs.Status{Progress: runs.Progress{Generation: int64(rows)}, Finished: true, MaxFitness: -1})
 	}))
 }
 
@@ -446,8 +443,7 @@ func TestShipAdaptation(t *testing.T) {
 		a, x := v.Best()
 		b, y := want.Values[i].Best()
 		if a != b || x != y || v.Count != skills || len(v.Skills) != 2 || v.X != want.Values[i].X {
-			t.Errorf("value %d: skill %d of %d (%d shipped) scores %v; want %d, %v", i, a, v.Count,
-				len(v.Skills), x, b, y)
+			t.Errorf("value %d: skill %d of %d (%d shipped) scores %v; want %d, %v", i, a, v.Count, len(v.Skills), x, b, y)
 		}
 	}
 	if text, _ := json.Marshal(got.Skills); !strings.Contains(fmt.Sprint(string(text)), "map-elites") {

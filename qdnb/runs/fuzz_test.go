@@ -122,8 +122,7 @@ func FuzzFolder(f *testing.F) {
 		"fitnesses <f4 4, 1\ndescriptors <f4 0,4611686018427387904\ncentroids <f4 0,4611686018427387904",
 		"fitnesses <f4 2, 1\ndescriptors <f4 0,9223372036854775807\ncentroids <f4 0,9223372036854775807\ngenotypes <f4 2,0",
 		"fitnesses <f4 0,\ndescriptors <f4 0,4611686018427387904\ncentroids <f4 0,4611686018427387904\n"+
-			"genotypes <f4 0,99999999999",
-		"fitnesses <i8 3, 1\ndescriptors |b1 3,2 1\ncentroids >f8 3,2 1e300\ngenotypes <u8 3,4",
+			"genotypes <f4 0,99999999999", "fitnesses <i8 3, 1\ndescriptors |b1 3,2 1\ncentroids >f8 3,2 1e300\ngenotypes <u8 3,4",
 		"fitn\x1besses <f4 3, 1\nfoo <f4 0,")
 	add(skillsFile, true, "observations <i8  2\nactions <i8  1\nskills <i8  2\nhidden <i8 1, 3\npolicy <f4 23,\nwhich "+
 		"<i4 2, 0 1\nfitnesses <f4 2,\ndescriptors <f4 2,2\ntrajectories <f4 2,3,2",

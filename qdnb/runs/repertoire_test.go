@@ -46,8 +46,7 @@ func TestRepertoireFigures(t *testing.T) {
 	errtest.Equal(t, "stats", r.Stats(), want)
 	errtest.Equal(t, "filled", r.Filled(), []int{1, 3})
 	if r.Best() != 3 || !reflect.DeepEqual(r.Genotype(3), []float32{4, 5, 6}) ||
-		!reflect.DeepEqual(r.Descriptor(3), []float32{-0.5, 0.75}) || !reflect.DeepEqual(r.Centroid(3),
-		[]float32{-0.5, 0.5}) {
+		!reflect.DeepEqual(r.Descriptor(3), []float32{-0.5, 0.75}) || !reflect.DeepEqual(r.Centroid(3), []float32{-0.5, 0.5}) {
 		t.Errorf("best is cell %d: %v %v", r.Best(), r.Genotype(3), r.Descriptor(3))
 	}
 	r.Fitnesses = []float32{r.Fitnesses[0], r.Fitnesses[0]}

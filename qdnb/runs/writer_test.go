@@ -213,8 +213,7 @@ func TestLogChecksItsRows(t *testing.T) {
 	}
 	errtest.Want(t, w.Begin(0, "generation", "coverage"), "has the columns generation, qd_score")
 	must.Do(w.Begin(-1, "generation", "coverage")) // starting over allows other columns
-	errtest.Equal(t, metricsFile,
-		string(must.Get(os.ReadFile(filepath.Join(w.Dir, metricsFile)))), "generation,coverage\n")
+	errtest.Equal(t, metricsFile, string(must.Get(os.ReadFile(filepath.Join(w.Dir, metricsFile)))), "generation,coverage\n")
 }
 
 func TestWrongCheckpointsAreRefused(t *testing.T) {
@@ -250,8 +249,7 @@ func TestObstaclesGiveOneLine(t *testing.T) {
 	must.Do(os.WriteFile(dir, nil, 0o666))
 	errtest.Want(t, w.SaveCheckpoint(60, nil, nil), "is not a folder")
 	for cause, want := range map[error]string{
-		syscall.ENOSPC: "no space left in runs/a; free space or give --runs another folder; the last " +
-			"checkpoint is generation 50",
+		syscall.ENOSPC: "no space left in runs/a; free space or give --runs another folder; the last checkpoint is generation 50",
 		syscall.EDQUOT: "no space left in runs/a; ",
 		syscall.EROFS:  "cannot write to runs/a; give --runs a writable folder; the last checkpoint is generation 50",
 		syscall.EACCES: "cannot write to runs/a; ",

@@ -186,8 +186,7 @@ func TestBootstrapIsWhatAllResamplesSay(t *testing.T) {
 	median := stats.Pooled(stats.Median)
 	for _, level := range []float64{0.4, 0.9} {
 		got := stats.Bootstrap(stats.Source(7), [][]float64{x}, median, 20000, level)
-		want := stats.Interval{Low: stats.Quantile(medians, (1-level)/2),
-			High: stats.Quantile(medians, (1+level)/2)}
+		want := stats.Interval{Low: stats.Quantile(medians, (1-level)/2), High: stats.Quantile(medians, (1+level)/2)}
 		if got != want {
 			t.Errorf("the %v interval is %v, want %v", level, got, want)
 		}

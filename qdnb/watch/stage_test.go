@@ -45,8 +45,7 @@ func TestFilmEnds(t *testing.T) {
 	} {
 		film := s.film(first, slices.Concat(c.steps...))
 		if len(film.Frames) != c.want || len(film.Rewards) != c.want || film.Check() != nil {
-			t.Errorf("%s: %d frames, %d rewards, want %d (%v)", what, len(film.Frames), len(film.Rewards),
-				c.want, film.Check())
+			t.Errorf("%s: %d frames, %d rewards, want %d (%v)", what, len(film.Frames), len(film.Rewards), c.want, film.Check())
 		}
 	}
 }
@@ -196,8 +195,7 @@ func TestIllustrations(t *testing.T) {
 	var file bytes.Buffer // a line per environment
 	for i, name := range slices.Sorted(maps.Keys(films)) {
 		must.Do(films[name].Check())
-		fmt.Fprintf(&file, "%s%q: %s", map[bool]string{true: "{", false: ",\n"}[i == 0], name,
-			nb.Must(json.Marshal(films[name])))
+		fmt.Fprintf(&file, "%s%q: %s", map[bool]string{true: "{", false: ",\n"}[i == 0], name, nb.Must(json.Marshal(films[name])))
 	}
 	file.WriteString("}\n")
 	const path = "../plot/scene/illustrations.json"

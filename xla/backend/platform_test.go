@@ -219,8 +219,7 @@ func TestLimitedAddressSpace(t *testing.T) {
 		t.Skip("SKIPPED: this system does not tell how much address space a process has")
 	}
 	for spec, limit := range map[string]string{"": "1950000", "cpu": "1950000", "go": "1450000"} {
-		cmd := exec.Command("/bin/sh", "-c", "ulimit -v "+limit+"; exec \"$0\" -test.run='^TestLimitedAddressSpace$'",
-			os.Args[0])
+		cmd := exec.Command("/bin/sh", "-c", "ulimit -v "+limit+"; exec \"$0\" -test.run='^TestLimitedAddressSpace$'", os.Args[0])
 		cmd.Env = append(os.Environ(), childEnv+"="+spec, BackendEnv+"=", "GOMAXPROCS=2", "MALLOC_ARENA_MAX=1")
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "opened: false, true, this process may use") ||

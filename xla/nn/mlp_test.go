@@ -31,8 +31,7 @@ func goldenPolicy(data golden.File) (policy nn.MLP, leaves []string) {
 			policy.Sizes = shape[:1]
 		}
 		policy.Sizes = append(policy.Sizes, shape[1])
-		leaves = append(leaves, fmt.Sprintf("params.Dense_%d.bias", layer),
-			fmt.Sprintf("params.Dense_%d.kernel", layer))
+		leaves = append(leaves, fmt.Sprintf("params.Dense_%d.bias", layer), fmt.Sprintf("params.Dense_%d.kernel", layer))
 	}
 	last := len(policy.Sizes) - 1
 	return nn.NewPolicy(policy.Sizes[0], policy.Sizes[1:last], policy.Sizes[last]), leaves
@@ -48,8 +47,7 @@ func TestGoldenPolicy(t *testing.T) {
 	}
 	for i, leaf := range policy.Layout() {
 		stored := data.Float32s(leaves[i])
-		if !slices.Equal(leaf.Shape,
-			data.Shape(leaves[i])) || !slices.Equal(flat[leaf.Offset:leaf.Offset+len(stored)], stored) {
+		if !slices.Equal(leaf.Shape, data.Shape(leaves[i])) || !slices.Equal(flat[leaf.Offset:leaf.Offset+len(stored)], stored) {
 			t.Errorf("%s is not at %d, or not of shape %v", leaves[i], leaf.Offset, leaf.Shape)
 		}
 	}
@@ -74,8 +72,7 @@ func TestGoldenPolicy(t *testing.T) {
 			got := xlatest.Flat[float32](t, outputs[1+step])
 			for i := range p {
 				at := (i*steps + step) * out
-				xlatest.Close(t, fmt.Sprintf("actions of policy %d at step %d", i, step), got[i*out:(i+1)*out],
-					want[at:at+out], 1e-5)
+				xlatest.Close(t, fmt.Sprintf("actions of policy %d at step %d", i, step), got[i*out:(i+1)*out], want[at:at+out], 1e-5)
 			}
 		}
 	})
@@ -315,10 +312,8 @@ func TestBFloat16(t *testing.T) {
 						return r
 					}).X
 				}
-				return []*Node{apply(policy.View(in[0]).BFloat16()), apply(policy.View(in[1])),
-					apply(policy.View(in[0]))}
-			}, xlatest.Tensor(rows, p, policy.Params()), xlatest.Tensor(rounded, p, policy.Params()),
-				xlatest.Tensor(x, p, sizes[0]))
+				return []*Node{apply(policy.View(in[0]).BFloat16()), apply(policy.View(in[1])), apply(policy.View(in[0]))}
+			}, xlatest.Tensor(rows, p, policy.Params()), xlatest.Tensor(rounded, p, policy.Params()), xlatest.Tensor(x, p, sizes[0]))
 			got := xlatest.Flat[float32](t, out[0])
 			xlatest.Close(t, fmt.Sprint(sizes), got, xlatest.Flat[float32](t, out[1]), 1e-5)
 			if slices.Equal(got, xlatest.Flat[float32](t, out[2])) {
@@ -448,8 +443,7 @@ func TestGoldenStatistics(t *testing.T) {
 				xlatest.Close(t, name, xlatest.Flat[float32](t, out[3*k+i]), data.Float32s(name), 1e-5)
 			}
 		}
-		xlatest.Close(t, "rms.normalized", xlatest.Flat[float32](t, out[3*batches]),
-			data.Float32s("rms.normalized"), 1e-5)
+		xlatest.Close(t, "rms.normalized", xlatest.Flat[float32](t, out[3*batches]), data.Float32s("rms.normalized"), 1e-5)
 	})
 }
 
@@ -483,8 +477,7 @@ func TestStatisticsFarFromZero(t *testing.T) {
 			at := func(k int) float64 { return float64(xlatest.Flat[float32](t, out[k])[i]) }
 			if math.Abs(at(0)-mean) > 0.1*deviation+0.0625 || math.Abs(at(1)/deviation-1) > 0.01 ||
 				math.Abs(at(2)/deviation-1) > 0.1 {
-				t.Errorf("mean %.9g, deviation %g, after one batch %g; want %.9g and %g", at(0), at(1), at(2), mean,
-					deviation)
+				t.Errorf("mean %.9g, deviation %g, after one batch %g; want %.9g and %g", at(0), at(1), at(2), mean, deviation)
 			}
 		}
 		if got := xlatest.Flat[float32](t, out[3])[0]; got != batches*b {
@@ -515,8 +508,7 @@ func TestAdamOracle(t *testing.T) {
 		for t := 1; t <= steps; t++ {
 			gradient := 2 * (x - float64(target[i]))
 			first, second = 0.9*first+0.1*gradient, 0.999*second+0.001*gradient*gradient
-			x -= rate * first / (1 - math.Pow(0.9, float64(t))) / (math.Sqrt(second/(1-math.Pow(0.999,
-				float64(t)))) + 1e-8)
+			x -= rate * first / (1 - math.Pow(0.9, float64(t))) / (math.Sqrt(second/(1-math.Pow(0.999, float64(t)))) + 1e-8)
 		}
 		want[i] = float32(x)
 	}
@@ -527,12 +519,11 @@ func TestAdamOracle(t *testing.T) {
 				Adam      nn.Moments
 			}
 			adam := nn.NewAdam(rate)
-			end := xla.For(in[0].Graph(), steps, state{in[0], in[1], adam.Start(in[0])},
-				func(_ *Node, s state) state {
-					gradient := Gradient(ReduceAllSum(Square(Sub(s.X, s.Target))), s.X)[0]
-					s.X, s.Adam = adam.Update(s.X, gradient, s.Adam)
-					return s
-				})
+			end := xla.For(in[0].Graph(), steps, state{in[0], in[1], adam.Start(in[0])}, func(_ *Node, s state) state {
+				gradient := Gradient(ReduceAllSum(Square(Sub(s.X, s.Target))), s.X)[0]
+				s.X, s.Adam = adam.Update(s.X, gradient, s.Adam)
+				return s
+			})
 			return []*Node{end.X}
 		}, xlatest.Tensor(start, 2, 3), xlatest.Tensor(target, 2, 3))
 		xlatest.Close(t, "parameters", xlatest.Flat[float32](t, out[0]), want, 2e-5)
@@ -612,11 +603,9 @@ func TestWrongShapesAreRefused(t *testing.T) {
 		{"networks [3 4 2] have 26 parameters each", view, [][]int{{2, 1, 26}}},
 		{"an LSTM of 3 inputs and 2 units has 48 parameters", cell, [][]int{{49}}},
 		{"an LSTM of 3 inputs and 2 units has 48 parameters", cell, [][]int{{1, 48}}},
-		{"an auto-encoder of 3 features and 2 units has 105 parameters", encode(coder),
-			[][]int{{n + 1}, {5, 4, 3}}},
+		{"an auto-encoder of 3 features and 2 units has 105 parameters", encode(coder), [][]int{{n + 1}, {5, 4, 3}}},
 		{"a row of shape (Float32)[2, 105] does not fit", encode(coder), [][]int{{2, n}, {5, 4, 3}}},
-		{"an auto-encoder of 4 steps of 3 features cannot read sequences", encode(coder),
-			[][]int{{1, n}, {5, 3, 4}}},
+		{"an auto-encoder of 4 steps of 3 features cannot read sequences", encode(coder), [][]int{{1, n}, {5, 3, 4}}},
 		{"of two steps or more", encode(short), [][]int{{1, n}, {5, 1, 3}}},
 	} {
 		var inputs []shapes.Shape

@@ -41,8 +41,7 @@ func TestGoldenAutoencoderTraining(t *testing.T) {
 					return Gather(valid, InsertAxes(valid, -1))
 				})
 			return []*Node{normaliser.Mean, normaliser.Deviation, row, autoencoder.Encode(row, normalised)}
-		}, xlatest.Tensor(data.Float32s("params.flat"), autoencoder.Params()),
-			xlatest.Stored(data, "ae.observations"),
+		}, xlatest.Tensor(data.Float32s("params.flat"), autoencoder.Params()), xlatest.Stored(data, "ae.observations"),
 			xlatest.Tensor(filled, slots), xlatest.Tensor(data.Int32s("ae.epoch_valid"), epochs, slots))
 		xlatest.Matches(t, data, out, 1e-5, "ae.mean", "ae.std", "ae.params.flat")
 		got, want := xlatest.Flat[float32](t, out[3]), data.Float32s("ae.descriptors")
@@ -247,8 +246,7 @@ func TestGoldenContrast(t *testing.T) {
 			filled := GreaterThan(in[2], ConstAs(in[2], math.Inf(-1)))
 			return xla.Flatten(nn.TrainContrast(c, autoencoder, in[0], in[1], filled, margin, in[3],
 				func(epoch, orders *Node) *Node { return xla.Row(orders, epoch) }))
-		}, xlatest.Tensor(data.Float32s("params"), autoencoder.Params()),
-			xlatest.Tensor(data.Float32s("observations"), dims...),
+		}, xlatest.Tensor(data.Float32s("params"), autoencoder.Params()), xlatest.Tensor(data.Float32s("observations"), dims...),
 			xlatest.Tensor(data.Float32s("fitnesses"), dims[0]), xlatest.Tensor(data.Int32s("triplets"), order...))
 		losses := data.Float32s("losses")
 		for i, want := range [][]float32{data.Float32s("trained"), data.Float32s("mean"), data.Float32s("std"),
@@ -320,8 +318,7 @@ func TestTriplets(t *testing.T) {
 func goldenAutoencoder(t *testing.T) (golden.File, nn.Autoencoder) {
 	data := golden.Read(t, "09_aurora_seq2seq.npz")
 	shape := data.Shape("batch")
-	return data, nn.Autoencoder{Features: shape[2], Hidden: data.Shape("encoder_c")[1],
-		Steps: shape[1]}
+	return data, nn.Autoencoder{Features: shape[2], Hidden: data.Shape("encoder_c")[1], Steps: shape[1]}
 }
 
 // 09_aurora_seq2seq.npz: descriptors, the decoder's inputs and outputs, loss and gradient, and the
@@ -405,8 +402,7 @@ func TestAutoencoderShowsNaN(t *testing.T) {
 			}
 			for i, d := range xlatest.Flat[float32](t, out[1][0]) {
 				if isNaN(d) != (i/autoencoder.Hidden == bad) {
-					t.Errorf("NaN at %d of sequence %d: the descriptor of sequence %d has a %v", at, bad,
-						i/autoencoder.Hidden, d)
+					t.Errorf("NaN at %d of sequence %d: the descriptor of sequence %d has a %v", at, bad, i/autoencoder.Hidden, d)
 				}
 			}
 			if !slices.ContainsFunc(xlatest.Flat[float32](t, out[2][0]), isNaN) {

@@ -86,8 +86,7 @@ func TestRandomIsTheSameOnEveryBackend(t *testing.T) {
 			}
 		}
 		normal := func(k random.Key) *Node { return key(k).Normal(50, 2000) }
-		xlatest.Close(t, name+": Normal", draw[float32](t, best, 11, normal),
-			draw[float32](t, pure, 11, normal), 6e-6)
+		xlatest.Close(t, name+": Normal", draw[float32](t, best, 11, normal), draw[float32](t, pure, 11, normal), 6e-6)
 	}
 }
 
@@ -96,8 +95,7 @@ func TestStreamsDrawWhatKeysDraw(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, seed := range []int64{0, 4, -1, math.MinInt64 + 12345} {
 			for _, name := range []int{0, 1, 7, math.MaxInt32} {
-				want := draw[float32](t, p, seed,
-					func(k random.Key) *Node { return k.FoldIn(name).FoldIn(3).Uniform(0, 1, 1000) })
+				want := draw[float32](t, p, seed, func(k random.Key) *Node { return k.FoldIn(name).FoldIn(3).Uniform(0, 1, 1000) })
 				got := make([]float32, 1000)
 				random.NewStream(seed).FoldIn(name).FoldIn(3).Uniform(got)
 				if !slices.Equal(got, want) {
@@ -145,8 +143,7 @@ func TestAccuracyOfTailQuantile(t *testing.T) {
 		n[i] = float32(math.Exp2(31 * float64(i) / (size - 1))) // 1 .. 2^31
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{random.TailQuantile(in[0])} },
-			tensors.FromValue(n))
+		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{random.TailQuantile(in[0])} }, tensors.FromValue(n))
 		worst, at := 0.0, 0
 		for i, got := range xlatest.Flat[float32](t, out[0]) {
 			want := math.Sqrt2 * math.Erfcinv(2*float64(n[i])/(1<<32))
@@ -194,8 +191,7 @@ func TestWordsAreTheHashesOfTheirIndex(t *testing.T) {
 			for i := range uint32(100) {
 				for row := range hi {
 					if got, want := rows[row*100+int(i)], hash.plain(first[row], second[row], i); got != want {
-						t.Fatalf("%s: word %d of key %08x %08x is %08x, want %08x", name, i, hi[row], lo[row], got,
-							want)
+						t.Fatalf("%s: word %d of key %08x %08x is %08x, want %08x", name, i, hi[row], lo[row], got, want)
 					}
 				}
 				if stream[i] != rows[200+i] {
@@ -256,8 +252,7 @@ func TestWordsAreUniform(t *testing.T) {
 		}
 		freedom := float64(len(counts) - 1)
 		if off := (statistic - freedom) / math.Sqrt(2*freedom); math.Abs(off) > 5 {
-			t.Errorf("%s: chi-squared with %g degrees of freedom is %g, %.1f standard deviations off", what,
-				freedom, statistic, off)
+			t.Errorf("%s: chi-squared with %g degrees of freedom is %g, %.1f standard deviations off", what, freedom, statistic, off)
 		}
 	}
 	check := func(t *testing.T, what string, words []uint32) {
@@ -285,16 +280,14 @@ func TestWordsAreUniform(t *testing.T) {
 		for i := range equal {
 			for j, c := range equal[i] {
 				if off := (c - n/2) / (math.Sqrt(n) / 2); math.Abs(off) > 5 {
-					t.Errorf("%s: bit %d and bit %d of the next word are equal %.1f standard deviations too often",
-						what, i, j, off)
+					t.Errorf("%s: bit %d and bit %d of the next word are equal %.1f standard deviations too often", what, i, j, off)
 				}
 			}
 		}
 	}
 	for name, hash := range hashes {
 		t.Run(name, func(t *testing.T) {
-			check(t, "a stream", draw[uint32](t, xlatest.Best(t), 4,
-				func(k random.Key) *Node { return hash.graph(k, 1<<19) }))
+			check(t, "a stream", draw[uint32](t, xlatest.Best(t), 4, func(k random.Key) *Node { return hash.graph(k, 1<<19) }))
 			rows := draw[uint32](t, xlatest.Best(t), 4,
 				func(k random.Key) *Node { return Transpose(hash.graph(rowKeys(k, 0, 1<<18), 1<<18, 4), 0, 1) })
 			check(t, "first words of neighbouring rows", rows[:1<<18])
@@ -351,8 +344,7 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 			check(name+": neighbouring rows", rows[i*columns:(i+1)*columns], rows[(i+1)*columns:(i+2)*columns])
 		}
 		for i := range 3 {
-			check(name+": a key and those derived from it", folded[i*columns:(i+1)*columns],
-				folded[(i+1)*columns:(i+2)*columns])
+			check(name+": a key and those derived from it", folded[i*columns:(i+1)*columns], folded[(i+1)*columns:(i+2)*columns])
 		}
 		next := draw[float32](t, p, 6, func(k random.Key) *Node { return f(k, million) })
 		check(name+": neighbouring seeds", x, next)

@@ -164,8 +164,7 @@ func TestMuJoCoReads(t *testing.T) {
 			"the file a.stl of mesh 'a' is missing, and the geom 'g' of body 'b' (line 2), which has its shape, gives " +
 				"its body mass"},
 		{body(inertial + `<geom type="mesh" mesh="a"/>`), "", "collides"},
-		{`<mujoco><worldbody><body><joint bad="1"/></body></worldbody></mujoco>`, "",
-			"'bad'; Element 'joint', line 1"},
+		{`<mujoco><worldbody><body><joint bad="1"/></body></worldbody></mujoco>`, "", "'bad'; Element 'joint', line 1"},
 		{`<mujoco><include file="no.xml"/></mujoco>`, "", "Error opening file 'no.xml'"},
 		{`<robot name="r"><link name="base"/></robot>`, "", ""},
 		{`<mujoco`, "", "XML"},
@@ -309,8 +308,7 @@ func TestSurvey(t *testing.T) {
 		name := must.Get(filepath.Rel(root, path))
 		model, err := Compile(t.Context(), path)
 		if err != nil {
-			table = append(table, []string{name, "not compiled by MuJoCo",
-				strings.ReplaceAll(err.Error(), root+"/", "")})
+			table = append(table, []string{name, "not compiled by MuJoCo", strings.ReplaceAll(err.Error(), root+"/", "")})
 			continue
 		}
 		if model.Sizes.NV == 0 {

@@ -282,8 +282,7 @@ func TestEigen(t *testing.T) {
 			return []*Node{product(Mul(v, InsertAxes(values, 1)), v), product(v, v), diagonal(OnesLike(values))}
 		}, xlatest.Tensor(flat, e, n, n))
 		xlatest.Close(t, "matrix", xlatest.Flat[float32](t, out[0]), flat, 1e-5)
-		xlatest.Close(t, "product of the basis", xlatest.Flat[float32](t, out[1]),
-			xlatest.Flat[float32](t, out[2]), 1e-5)
+		xlatest.Close(t, "product of the basis", xlatest.Flat[float32](t, out[1]), xlatest.Flat[float32](t, out[2]), 1e-5)
 	})
 }
 
@@ -413,8 +412,7 @@ func TestAuroraSearch(t *testing.T) {
 			}
 			if len(filled) < 3 || outcome.Extra[0] != float64(len(filled)) || outcome.Extra[1] != float64(
 				slices.Max(fitnesses)) {
-				t.Fatalf("generation %d: %d individuals, but the outcome reports %v", generation,
-					len(filled), outcome.Extra)
+				t.Fatalf("generation %d: %d individuals, but the outcome reports %v", generation, len(filled), outcome.Extra)
 			}
 			first := sequences[filled[0]*elements:][:2]
 			for _, slot := range filled {
@@ -447,8 +445,7 @@ func TestAuroraSearch(t *testing.T) {
 				}
 				for cell, f := range fitness {
 					if !math.IsInf(float64(f), -1) && !seen[name(passive[cell*params:(cell+1)*params])] {
-						t.Errorf("generation %d: cell %d of the passive repertoire was never in the archive",
-							generation, cell)
+						t.Errorf("generation %d: cell %d of the passive repertoire was never in the archive", generation, cell)
 					}
 				}
 			}
@@ -543,8 +540,7 @@ func TestAuroraSequencesAreThePolicies(t *testing.T) {
 		keys := random.Key{Hi: BroadcastToDims(start.Hi, 1), Lo: BroadcastToDims(start.Lo, 1)}
 		positions := envs.Recorder{Every: 5, Width: 2,
 			Row: func(before envs.State, _ *Node, _ envs.State) *Node { return before.Descriptor }}
-		_, records := envs.Record(s.task.Env, s.task.MLP().View(in[0]), s.task.Env.Reset(keys),
-			s.task.Length, positions)
+		_, records := envs.Record(s.task.Env, s.task.MLP().View(in[0]), s.task.Env.Reset(keys), s.task.Length, positions)
 		return records
 	}, xlatest.Tensor(genotypes[slot*params:(slot+1)*params], 1, params))
 	xlatest.Close(t, "sequence", sequences[slot*elements:(slot+1)*elements], xlatest.Flat[float32](t, out[0]), 1e-6)

@@ -40,8 +40,7 @@ func ExampleStateless() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("generation %d: %d cells, %d invalid\n", outcome.Generation, len(outcome.Fitnesses),
-			outcome.Invalid)
+		fmt.Printf("generation %d: %d cells, %d invalid\n", outcome.Generation, len(outcome.Fitnesses), outcome.Invalid)
 	}
 	// Output:
 	// generation 0: 4 cells, 0 invalid

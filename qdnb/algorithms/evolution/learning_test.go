@@ -106,8 +106,7 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 			buffer, total := s.Replay()
 			capacity, width := buffer.Shape()
 			if capacity != 100 || width != 7 || total != int64(len(rows)/7) {
-				t.Fatalf("generation %d: a buffer of %d rows of %d numbers, %d of them written", generation,
-					capacity, width, total)
+				t.Fatalf("generation %d: a buffer of %d rows of %d numbers, %d of them written", generation, capacity, width, total)
 			}
 			from := max(0, total-capacity)
 			held := must.Get(buffer.Rows(total, from, total))
@@ -389,8 +388,7 @@ func TestGoldenDCRLUpdates(t *testing.T) {
 		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			g, limits := in[0].Graph(), task.Env.Spec().Descriptor
-			out := []*Node{normalised(limits, in[0]), normalised(limits, in[1]),
-				l.read(Const(g, rows)).Reward}
+			out := []*Node{normalised(limits, in[0]), normalised(limits, in[1]), l.read(Const(g, rows)).Reward}
 			learner, key := l.conditioned(), random.NewKey(g, 1)
 			learner.Read = func(drawn *Node) replay.Transitions { // all of them, instead of those drawn
 				return l.read(Const(drawn.Graph(), rows))
@@ -424,8 +422,7 @@ func TestGoldenDCRLOffspring(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			goals, td3 := normalised(task.Env.Spec().Descriptor, in[5]), l.unconditioned()
 			policies := l.specialise(l.conditioned().Actor.Network(in[4], 0), goals)
-			children := td3.VaryTowards(in[0], in[1], td3.Critic.Network(in[2], 0), in[3],
-				Const(in[0].Graph(), int32(0)), 2)
+			children := td3.VaryTowards(in[0], in[1], td3.Critic.Network(in[2], 0), in[3], Const(in[0].Graph(), int32(0)), 2)
 			return []*Node{children, policies, task.MLP().View(policies).Apply(in[6])}
 		}, xlatest.Stored(f, "vary.parents"), xlatest.Stored(f, "vary.goals"), xlatest.Stored(f, "vary.critic"),
 			xlatest.Stored(f, "vary.obs"), xlatest.Stored(f, "inject.actor"), xlatest.Stored(f, "inject.goals"),
@@ -511,8 +508,7 @@ func TestDCRLProposalsAreDivided(t *testing.T) {
 				}
 				l := start.Init(Start{Task: task}, key).(DescriptorConditioned)
 				genotypes := task.Policy.Init(key.FoldIn(5).FoldInEach(number(0, cells)))
-				cells := repertoire.Cells{Fitness: ReduceSum(genotypes, 1),
-					Descriptors: key.FoldIn(6).Uniform(-1, 1, cells, 1)}
+				cells := repertoire.Cells{Fitness: ReduceSum(genotypes, 1), Descriptors: key.FoldIn(6).Uniform(-1, 1, cells, 1)}
 				parents := newParents(genotypes, cells)
 				parents.Batch, parents.Count = batch, n
 				l.Observations = key.FoldIn(7).Uniform(-1, 1, steps, 1)

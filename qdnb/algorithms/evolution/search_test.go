@@ -256,13 +256,11 @@ func children(t *testing.T, p *xla.Platform, task scoring.Task, emitter Emitter,
 		emitter = Stateless(func(_ Parents, keys random.Key) *Node { return task.Policy.Init(keys) })
 	}
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
-		parents := newParents(in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2],
-			Centroids: in[2]})
+		parents := newParents(in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[2]})
 		keys := random.KeyOf(in[3]).FoldInEach(in[4]).FoldInEach(Iota(in[0].Graph(),
 			shapes.Make(dtypes.Int32, settings.Batch), 0))
 		return []*Node{emitter.Offspring(parents, nil, keys.FoldIn(streamEmit))}
-	}, xlatest.Tensor(floats(t, before, "genotypes"), cells, params),
-		xlatest.Tensor(floats(t, before, "fitnesses"), cells),
+	}, xlatest.Tensor(floats(t, before, "genotypes"), cells, params), xlatest.Tensor(floats(t, before, "fitnesses"), cells),
 		xlatest.Tensor(floats(t, before, "descriptors"), cells, 1),
 		tensors.FromValue(random.SeedWords(settings.Seed)), tensors.FromScalar(number))
 	return xlatest.Flat[float32](t, out[0])
@@ -343,8 +341,7 @@ func TestEvaluator(t *testing.T) {
 				}
 				// The descriptor is that of the state before the last step: the second component of the first
 				// action.
-				if descriptor := genotypes[4*i+1] + genotypes[4*i+3]; fitness[i] != want || i != 5 &&
-					descriptors[i] != descriptor {
+				if descriptor := genotypes[4*i+1] + genotypes[4*i+3]; fitness[i] != want || i != 5 && descriptors[i] != descriptor {
 					t.Errorf("slices of %d: policy %d has fitness %g and descriptor %g, want %g and %g", slice, i,
 						fitness[i], descriptors[i], want, descriptor)
 				}
@@ -353,8 +350,7 @@ func TestEvaluator(t *testing.T) {
 			e.Free()
 		}
 		for _, bad := range [][2]int{{0, 1}, {3, -1}, {-1, 0}} {
-			if _, err := unlimited.task().Evaluator(p,
-				scoring.Plan{Policies: bad[0], Slice: bad[1]}); err == nil {
+			if _, err := unlimited.task().Evaluator(p, scoring.Plan{Policies: bad[0], Slice: bad[1]}); err == nil {
 				t.Errorf("%d policies in slices of %d were accepted", bad[0], bad[1])
 			}
 		}
@@ -584,8 +580,7 @@ func TestPopulationOnTheCells(t *testing.T) {
 // A share of 0 leaves any emitter out, and the first one that makes offspring makes the rest.
 func TestSharesOfZero(t *testing.T) {
 	run := func(mix Mix) (fitnesses []float32) {
-		s := searchOf(t, xlatest.Pure(t), unlimited.task(), Parts{Mix: mix},
-			settings{Batch: 10, Slice: 4, Centroids: line(8)})
+		s := searchOf(t, xlatest.Pure(t), unlimited.task(), Parts{Mix: mix}, settings{Batch: 10, Slice: 4, Centroids: line(8)})
 		for _, o := range steps(t, s, 3) {
 			fitnesses = append(fitnesses, o.Fitnesses...)
 		}

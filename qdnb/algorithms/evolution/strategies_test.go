@@ -225,8 +225,7 @@ func adapted(t *testing.T, p *xla.Platform, s evolutionStrategies, improvement [
 		s.State = s.distributions(4).start(IotaFull(g, shapes.Make(dtypes.Float32, s.Emitters, n)))
 		names = xla.Names(s.State)
 		fitness := Const(g, []float32{0, float32(math.Inf(-1))})
-		elites := newParents(AddScalar(Zeros(g, shapes.Make(dtypes.Float32, cells, n)), -7),
-			repertoire.Cells{Fitness: fitness})
+		elites := newParents(AddScalar(Zeros(g, shapes.Make(dtypes.Float32, cells, n)), -7), repertoire.Cells{Fitness: fitness})
 		elites.Batch, elites.Count = 12, 12
 		adapt := func(improvement *Node) []*Node {
 			of := Generation{Parents: elites, Insertion: repertoire.Insertion{Improvement: improvement}}
@@ -310,8 +309,7 @@ func TestStrategiesRestart(t *testing.T) {
 	inf := float32(math.Inf(-1))
 	improvement := []float32{-3, -2, -1, -4, 5, 5, 5, 5, inf, inf, inf, inf}
 	for _, strategy := range strategyNames {
-		for rule, restarted := range map[string][]bool{"basic": {false, true, true},
-			"no_improvement": {true, true, true}} {
+		for rule, restarted := range map[string][]bool{"basic": {false, true, true}, "no_improvement": {true, true, true}} {
 			s := strategiesOf(strategy, 3, 0.3)
 			s.RestartRule = rule
 			_, _, after := adapted(t, xlatest.Pure(t), s, improvement)
@@ -357,8 +355,7 @@ func cmamae(t *testing.T, p *xla.Platform, strategy string, dims, emitters, batc
 // CMA-MAE finds the optimum of sphere, which is 100, and spreads from its single initial cell.
 func TestCMAMAELearns(t *testing.T) {
 	p := xlatest.Pure(t)
-	for strategy, want := range map[string]float32{sepCMAESName: 99.9, lmMAESName: 99,
-		openAIESName: 99} {
+	for strategy, want := range map[string]float32{sepCMAESName: 99.9, lmMAESName: 99, openAIESName: 99} {
 		s := cmamae(t, p, strategy, 20, 5, 100, 10)
 		last := steps(t, s, 120)[119]
 		filled := 0

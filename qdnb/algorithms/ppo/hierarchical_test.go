@@ -95,8 +95,7 @@ func newSearch(t testing.TB, p *xla.Platform, env envs.Env, settings *ppo.PPO) a
 // evaluate plays 32 episodes of the best policy of a search, whose steps are recorded.
 func evaluate(p *xla.Platform, env envs.Hierarchical, settings *ppo.PPO, s algorithms.Search) scoring.Results {
 	task := scoring.NewTask(env, settings.PolicyHidden, settings.EpisodeLength)
-	e := must.Get(task.Evaluator(p, scoring.Plan{Policies: 1, Episodes: 32,
-		Recorders: []envs.Recorder{env.Recorder()}}))
+	e := must.Get(task.Evaluator(p, scoring.Plan{Policies: 1, Episodes: 32, Recorders: []envs.Recorder{env.Recorder()}}))
 	defer e.Free()
 	rows := must.Get(xla.Uploads(best(s), p.Copies()))
 	defer rows.Free()
@@ -142,8 +141,7 @@ func TestMetaControllerLearns(t *testing.T) {
 			chosen, x := env.Played(found.Records[0][i*size : (i+1)*size])
 			// A trajectory in one direction is as long as its return, and as its descriptor.
 			far := math.Abs(float64(x[len(x)-1]))
-			if fitness > 4 && math.Abs(far-float64(fitness)) > 0.11 ||
-				math.Abs(far-float64(found.Descriptors[i])) > 1e-5 {
+			if fitness > 4 && math.Abs(far-float64(fitness)) > 0.11 || math.Abs(far-float64(found.Descriptors[i])) > 1e-5 {
 				t.Errorf("episode %d ends at %v after %d steps, return %v, descriptor %v", i, far, len(x), fitness,
 					found.Descriptors[i])
 			}
@@ -212,8 +210,7 @@ func TestShares(t *testing.T) {
 			expected, _ := want[name].Float64s()
 			for i := range expected {
 				if math.Abs(got[i]-expected[i]) > 1e-4 && !math.IsInf(expected[i], -1) {
-					t.Fatalf("slices of %d on %d workers: %s[%d] is %v, want %v", slice, workers, name, i, got[i],
-						expected[i])
+					t.Fatalf("slices of %d on %d workers: %s[%d] is %v, want %v", slice, workers, name, i, got[i], expected[i])
 				}
 			}
 		}

@@ -105,12 +105,10 @@ func TestNonFiniteDecisions(t *testing.T) {
 					Reward: in[1], Done: zero, Truncation: zero}.finite()
 				after, losses := ppo.train(ppo.start(key), data, key)
 				sum := Add(ReduceAllSum(after.Nets.Params.Policy.Join()), ReduceAllSum(after.Nets.Params.Value.Join()))
-				return []*Node{invalid, data.Truncation, Stack([]*Node{losses.Total, losses.Policy, losses.Value,
-					sum}, 0)}
+				return []*Node{invalid, data.Truncation, Stack([]*Node{losses.Total, losses.Policy, losses.Value, sum}, 0)}
 			}, xlatest.Tensor(obs, n, steps+1, observations), xlatest.Tensor(reward, n, steps))
 			errtest.Equal(t, "invalid decisions", xlatest.Flat[int32](t, out[0])[0], 3)
-			if got, want := xlatest.Flat[float32](t, out[1])[:2*steps], []float32{0, 1, 0, 0, 1,
-				1}; !slices.Equal(got, want) {
+			if got, want := xlatest.Flat[float32](t, out[1])[:2*steps], []float32{0, 1, 0, 0, 1, 1}; !slices.Equal(got, want) {
 				t.Errorf("truncations are %v, want %v", got, want)
 			}
 			for i, x := range xlatest.Flat[float32](t, out[2]) {
@@ -367,8 +365,7 @@ func readPublished(t *testing.T) published {
 		CVT: repertoire.DefaultCVT(),
 	}
 	must.Do(config.Check())
-	return published{f, newAgent(config, f.Shape("data.obs")[2], f.Shape("data.logits")[2], true), steps,
-		sequences}
+	return published{f, newAgent(config, f.Shape("data.obs")[2], f.Shape("data.logits")[2], true), steps, sequences}
 }
 
 func (f published) row(name string) *tensors.Tensor {
@@ -379,8 +376,7 @@ func (f published) row(name string) *tensors.Tensor {
 // inputs returns the inputs of given: networks, then decisions.
 func (f published) inputs() []*tensors.Tensor {
 	in := []*tensors.Tensor{f.row("policy.flat"), f.row("value.flat")}
-	for _, name := range []string{"data.obs", "data.logits", "data.rewards", "data.dones",
-		"data.truncation"} {
+	for _, name := range []string{"data.obs", "data.logits", "data.rewards", "data.dones", "data.truncation"} {
 		in = append(in, xlatest.Stored(f.File, name))
 	}
 	return append(in, xlatest.Tensor(f.Int32s("data.actions"), f.Shape("data.actions")...))

@@ -52,13 +52,11 @@ func TestGoldenAuroraSequences(t *testing.T) {
 				sequences := Concatenate(rows, 1)
 				archive.Encoded.Autoencoder, archive.Encoded.Mean, archive.Encoded.Deviation = in[2], in[3], in[4]
 				return []*Node{sequences, archive.Encoded.encode(sequences)}
-			}, xlatest.Tensor(data.Float32s("obs"), n, steps, observations),
-				xlatest.Tensor(data.Float32s("xy"), n, steps, d),
+			}, xlatest.Tensor(data.Float32s("obs"), n, steps, observations), xlatest.Tensor(data.Float32s("xy"), n, steps, d),
 				xlatest.Tensor(params, 1, len(params)), xlatest.Tensor(data.Float32s(name+".mean"), dims[2]),
 				xlatest.Tensor(data.Float32s(name+".std"), dims[2]))
 			xlatest.Close(t, name+": sequences", xlatest.Flat[float32](t, out[0]), want, 0)
-			xlatest.Close(t, name+": descriptors", xlatest.Flat[float32](t, out[1]),
-				data.Float32s(name+".descriptors"), 1e-5)
+			xlatest.Close(t, name+": descriptors", xlatest.Flat[float32](t, out[1]), data.Float32s(name+".descriptors"), 1e-5)
 		}
 	})
 }
@@ -158,8 +156,7 @@ func TestGoldenXCon(t *testing.T) {
 			for b := range batches {
 				var entering Insertion
 				a, entering = a.insert(Batch{in[2*b], in[2*b+1]})
-				ids = Where(entering.Accepted, AddScalar(ConvertDType(entering.Index, dtypes.Float32),
-					float64(size*b)), ids)
+				ids = Where(entering.Accepted, AddScalar(ConvertDType(entering.Index, dtypes.Float32), float64(size*b)), ids)
 				out = append(out, Where(a.Population.filled(), ids, lowest(ids)), a.MinNovelty)
 			}
 			type state struct {
@@ -167,12 +164,11 @@ func TestGoldenXCon(t *testing.T) {
 				Left    *Node
 			}
 			left := Zeros(g, shapes.Make(dtypes.Float32, extinctions, capacity))
-			return append(out, a.Population.Fitness, xla.For(g, extinctions, state{a, left},
-				func(i *Node, s state) state {
-					after := s.Archive.extinguish(random.NewKey(i.Graph(), 1).FoldInEach(i))
-					s.Left = xla.SetRow(s.Left, i, after.Population.Fitness)
-					return s
-				}).Left)
+			return append(out, a.Population.Fitness, xla.For(g, extinctions, state{a, left}, func(i *Node, s state) state {
+				after := s.Archive.extinguish(random.NewKey(i.Graph(), 1).FoldInEach(i))
+				s.Left = xla.SetRow(s.Left, i, after.Population.Fitness)
+				return s
+			}).Left)
 		}, inputs...)
 		for b := range batches {
 			ids := xlatest.Flat[float32](t, out[2*b])

@@ -25,8 +25,7 @@ type fronts [5][]float32
 
 // frontier inserts batches on a backend, for fixed sizes. A batch holds fitnesses, descriptors,
 // objectives and identities.
-func frontier(t *testing.T, p *xla.Platform, cells, slots, d, objectives, batch int) func(fronts,
-	[4][]float32) fronts {
+func frontier(t *testing.T, p *xla.Platform, cells, slots, d, objectives, batch int) func(fronts, [4][]float32) fronts {
 	t.Helper()
 	n := cells * slots
 	var inputs []shapes.Shape
@@ -35,8 +34,7 @@ func frontier(t *testing.T, p *xla.Platform, cells, slots, d, objectives, batch 
 		inputs = append(inputs, shapes.Make(dtypes.Float32, dims...))
 	}
 	program, err := xlatest.Compile(p, "frontier", inputs, func(in []*Node) []*Node {
-		before := Fronts{Elites: Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[0]},
-			Objectives: in[3]}
+		before := Fronts{Elites: Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[0]}, Objectives: in[3]}
 		batch := Batch{in[5], in[6]}
 		index, accepted, kept := before.winners(batch, in[7])
 		after := before.update(batch, in[7], index, accepted, kept)
@@ -60,8 +58,7 @@ func frontier(t *testing.T, p *xla.Platform, cells, slots, d, objectives, batch 
 
 func emptyFronts(centroids []float32, n, d, objectives int) fronts {
 	lowest := func(n int) []float32 { return slices.Repeat([]float32{float32(math.Inf(-1))}, n) }
-	return fronts{centroids, lowest(n), make([]float32, n*d), lowest(n * objectives),
-		make([]float32, n)}
+	return fronts{centroids, lowest(n), make([]float32, n*d), lowest(n * objectives), make([]float32, n)}
 }
 
 // 16_mome.npz: batches that QDax 0.5.0 inserted one after the other, with copies and full fronts
@@ -152,8 +149,7 @@ func TestFullFrontsPreferDistinctSolutions(t *testing.T) {
 			ids, _ := now.sorted(slots, 2)
 			volumes, _ := now.volumes(slots, []float32{0, 0})
 			if !slices.Equal(ids, c.want) || volumes[0] != c.volume {
-				t.Errorf("batch %d: the front is %v with hypervolume %g, want %v and %g", i, ids, volumes[0],
-					c.want, c.volume)
+				t.Errorf("batch %d: the front is %v with hypervolume %g, want %v and %g", i, ids, volumes[0], c.want, c.volume)
 			}
 		}
 	})
@@ -177,8 +173,7 @@ func TestFrontsIgnoreInvalidAndAreDrawnByCell(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			s := Cells{Fitness: in[0], Descriptors: in[1], Centroids: in[2]}.Sampler()
 			return []*Node{s.Draw(keysOf(in[0].Graph(), 1, draws))}
-		}, xlatest.Tensor(now[1], cells*slots), xlatest.Tensor(now[2], cells*slots, 1),
-			xlatest.Tensor(now[0], cells, 1))
+		}, xlatest.Tensor(now[1], cells*slots), xlatest.Tensor(now[2], cells*slots, 1), xlatest.Tensor(now[0], cells, 1))
 		count := map[float32]int{}
 		for _, slot := range xlatest.Flat[int32](t, out[0]) {
 			count[now[4][slot]]++
@@ -273,8 +268,7 @@ func novelist(t *testing.T, p *xla.Platform, n, batch, d, k int) func(slots, can
 	return func(s slots, b candidates) (slots, []float32) {
 		t.Helper()
 		var arrays []xla.Sharded
-		for i, flat := range [][]float32{s.fitnesses, s.descriptors, s.identities, b.fitnesses,
-			b.descriptors, b.identities} {
+		for i, flat := range [][]float32{s.fitnesses, s.descriptors, s.identities, b.fitnesses, b.descriptors, b.identities} {
 			arrays = append(arrays, xla.Sharded{xlatest.Tensor(flat, inputs[i].Dimensions...)})
 		}
 		out := must.Get(program.Run(arrays...))

@@ -41,8 +41,7 @@ func TestGoldenRepertoire(t *testing.T) {
 			array := func(name string) []float32 { return data.Float32s(fmt.Sprintf("%s_%d", name, k)) }
 			what := fmt.Sprintf("batch %d", k)
 			want := contents{dims, now.centroids, array("fitnesses"), array("descriptors"), array("ids")}
-			got, cells := now.insertOn(t, p, candidates{array("in_fitnesses"), array("in_descriptors"),
-				array("in_ids")})
+			got, cells := now.insertOn(t, p, candidates{array("in_fitnesses"), array("in_descriptors"), array("in_ids")})
 			errtest.Equal(t, what+": cells", cells, data.Int32s(fmt.Sprint("cells_", k)))
 			ambiguous := data.Int32s(fmt.Sprint("ambiguous_", k))
 			same(t, what, got, want, ambiguous)
@@ -51,8 +50,7 @@ func TestGoldenRepertoire(t *testing.T) {
 			metrics := data.Float64s(fmt.Sprint("metrics_", k)) // QDax sums in float32
 			for i, value := range []float64{s.MaxFitness, s.Coverage, s.QDScore} {
 				if math.Abs(value-metrics[i]) > 1e-5*max(1, math.Abs(metrics[i])) {
-					t.Errorf("%s: %s is %v, want %v", what, []string{"max fitness", "coverage", "QD score"}[i],
-						value, metrics[i])
+					t.Errorf("%s: %s is %v, want %v", what, []string{"max fitness", "coverage", "QD score"}[i], value, metrics[i])
 				}
 			}
 			// so that the order of equals, which depends on the backend there, does not affect later batches
@@ -67,8 +65,7 @@ func TestGoldenRepertoire(t *testing.T) {
 func TestGoldenNaN(t *testing.T) {
 	data := golden.Read(t, "01_repertoire_cvt.npz")
 	dims := data.Shape("centroids")[1]
-	batch := candidates{fitnesses: data.Float32s("nan_in_fitnesses"),
-		descriptors: data.Float32s("nan_in_descriptors")}
+	batch := candidates{fitnesses: data.Float32s("nan_in_fitnesses"), descriptors: data.Float32s("nan_in_descriptors")}
 	for i := range batch.fitnesses {
 		batch.identities = append(batch.identities, float32(i+1))
 	}
@@ -105,8 +102,7 @@ type candidates struct{ fitnesses, descriptors, identities []float32 }
 
 func emptyContents(centroids []float32, dims int) contents {
 	cells := len(centroids) / dims
-	c := contents{dims, centroids, make([]float32, cells), make([]float32, cells*dims),
-		make([]float32, cells)}
+	c := contents{dims, centroids, make([]float32, cells), make([]float32, cells*dims), make([]float32, cells)}
 	for i := range c.fitnesses {
 		c.fitnesses[i] = float32(math.Inf(-1))
 	}
@@ -175,12 +171,10 @@ func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (aft
 		compact, count := xla.Nonzero(entering.Accepted)
 		winners := Gather(entering.Index, InsertAxes(compact, -1))
 		genotypes := xla.SetRowsAt(in[3], in[6], winners, compact, count)
-		return []*Node{after.Fitness, after.Descriptors, genotypes,
-			before.cellOf(batch.Descriptors)}
+		return []*Node{after.Fitness, after.Descriptors, genotypes, before.cellOf(batch.Descriptors)}
 	}, xlatest.Tensor(c.fitnesses, n), xlatest.Tensor(c.descriptors, n, c.dims),
 		xlatest.Tensor(c.centroids, n, c.dims), xlatest.Tensor(c.identities, n, 1),
-		xlatest.Tensor(batch.fitnesses, m), xlatest.Tensor(batch.descriptors, m, c.dims),
-		xlatest.Tensor(batch.identities, m, 1))
+		xlatest.Tensor(batch.fitnesses, m), xlatest.Tensor(batch.descriptors, m, c.dims), xlatest.Tensor(batch.identities, m, 1))
 	after = contents{c.dims, c.centroids, xlatest.Flat[float32](t, out[0]),
 		xlatest.Flat[float32](t, out[1]), xlatest.Flat[float32](t, out[2])}
 	return after, xlatest.Flat[int32](t, out[3])
@@ -192,8 +186,7 @@ func same(t *testing.T, what string, got, want contents, leftOut []int32) {
 	t.Helper()
 	for cell := range want.fitnesses {
 		if got.fitnesses[cell] != want.fitnesses[cell] {
-			t.Errorf("%s: the fitness of cell %d is %g, want %g", what, cell, got.fitnesses[cell],
-				want.fitnesses[cell])
+			t.Errorf("%s: the fitness of cell %d is %g, want %g", what, cell, got.fitnesses[cell], want.fitnesses[cell])
 		}
 		if leftOut != nil && leftOut[cell] != 0 {
 			continue
@@ -201,10 +194,8 @@ func same(t *testing.T, what string, got, want contents, leftOut []int32) {
 		if got.identities[cell] != want.identities[cell] {
 			t.Errorf("%s: cell %d is held by %g, want %g", what, cell, got.identities[cell], want.identities[cell])
 		}
-		if at, end := cell*want.dims, (cell+1)*want.dims; !slices.Equal(got.descriptors[at:end],
-			want.descriptors[at:end]) {
-			t.Errorf("%s: the descriptor of cell %d is %g, want %g", what, cell, got.descriptors[at:end],
-				want.descriptors[at:end])
+		if at, end := cell*want.dims, (cell+1)*want.dims; !slices.Equal(got.descriptors[at:end], want.descriptors[at:end]) {
+			t.Errorf("%s: the descriptor of cell %d is %g, want %g", what, cell, got.descriptors[at:end], want.descriptors[at:end])
 		}
 	}
 }
@@ -421,8 +412,7 @@ func TestAnnealedIgnoresInvalid(t *testing.T) {
 }
 
 func annealed(centroids, thresholds *Node, rate float64) Annealed {
-	return Annealed{Grid: Grid{Cells{Centroids: centroids}}, LearningRate: rate,
-		Thresholds: thresholds}
+	return Annealed{Grid: Grid{Cells{Centroids: centroids}}, LearningRate: rate, Thresholds: thresholds}
 }
 
 // 19_dms.npz: three trainings of pyribs 0.12's DiscountArchive, one after the other, on batches that

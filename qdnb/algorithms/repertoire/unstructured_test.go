@@ -33,8 +33,7 @@ func noSlots(n, dims int) slots {
 }
 
 func (s slots) clone() slots {
-	return slots{s.dims, slices.Clone(s.fitnesses), slices.Clone(s.descriptors),
-		slices.Clone(s.identities)}
+	return slots{s.dims, slices.Clone(s.fitnesses), slices.Clone(s.descriptors), slices.Clone(s.identities)}
 }
 
 // distance is the Euclidean distance, rounded once.
@@ -174,8 +173,7 @@ func refuseDominated(sorted []*one, l float32) {
 // reinsert is [Cells.survivors] in plain Go: an insertion into an empty archive, except that
 // survivors keep their slots.
 func (s slots) reinsert(l float32) slots {
-	survivors := noSlots(len(s.fitnesses), s.dims).insert(l,
-		candidates{s.fitnesses, s.descriptors, s.numbers()}).identities
+	survivors := noSlots(len(s.fitnesses), s.dims).insert(l, candidates{s.fitnesses, s.descriptors, s.numbers()}).identities
 	after := noSlots(len(s.fitnesses), s.dims)
 	for i := range s.fitnesses {
 		if slices.Contains(survivors, float32(i+1)) {
@@ -252,8 +250,7 @@ func (a *archivist) insert(s slots, l float32, batch candidates) slots {
 
 func (a *archivist) reinsert(s slots, l float32) slots {
 	a.t.Helper()
-	_, after := a.run(s, l, candidates{make([]float32, a.p), make([]float32, a.p*a.d),
-		make([]float32, a.p)})
+	_, after := a.run(s, l, candidates{make([]float32, a.p), make([]float32, a.p*a.d), make([]float32, a.p)})
 	return after
 }
 
@@ -281,8 +278,7 @@ func sameSlots(t testing.TB, what string, got, want slots) bool {
 // it is 0.
 func storedSlots(data golden.File, name string) slots {
 	array := func(part string) []float32 { return data.Float32s(name + part) }
-	s := slots{data.Shape(name + ".descriptors")[1], array(".fitnesses"), array(".descriptors"),
-		array(".ids")}.clone()
+	s := slots{data.Shape(name + ".descriptors")[1], array(".fitnesses"), array(".descriptors"), array(".ids")}.clone()
 	for i, fitness := range s.fitnesses {
 		if math.IsInf(float64(fitness), -1) {
 			s.identities[i] = 0
@@ -305,8 +301,7 @@ func TestGoldenUnstructured(t *testing.T) {
 		check := func(what string, batch candidates, want slots, ours ...slots) {
 			t.Helper()
 			for i, got := range ours {
-				sameSlots(t, what+", "+[]string{"graph", "oracle"}[i], got.fittestOfCopies(batch),
-					want.fittestOfCopies(batch))
+				sameSlots(t, what+", "+[]string{"graph", "oracle"}[i], got.fittestOfCopies(batch), want.fittestOfCopies(batch))
 			}
 		}
 		sequence := func(name string, l float32) (now slots) {
@@ -334,8 +329,7 @@ func TestGoldenUnstructured(t *testing.T) {
 		check("larger l", candidates{}, storedSlots(data, "reinit.larger_l"), a.reinsert(now, l), now.reinsert(l))
 		moved, l := now.clone(), number("l_value")
 		moved.descriptors = data.Float32s("reinit.new_descriptors")
-		check("new descriptors", candidates{}, storedSlots(data, "reinit.new_model"), a.reinsert(moved, l),
-			moved.reinsert(l))
+		check("new descriptors", candidates{}, storedSlots(data, "reinit.new_model"), a.reinsert(moved, l), moved.reinsert(l))
 	})
 }
 
@@ -350,8 +344,7 @@ func (s slots) fittestOfCopies(batch candidates) slots {
 		individual := one{fitness: s.fitnesses[i], descriptor: s.descriptors[i*s.dims : (i+1)*s.dims]}
 		for j, fitness := range batch.fitnesses {
 			if _, better := batch.copies(j, s.dims); !better &&
-				slices.Equal(batch.descriptors[j*s.dims:(j+1)*s.dims], individual.descriptor) &&
-				slices.Contains(batch.identities, id) {
+				slices.Equal(batch.descriptors[j*s.dims:(j+1)*s.dims], individual.descriptor) && slices.Contains(batch.identities, id) {
 				id, individual.fitness = batch.identities[j], fitness
 			}
 		}
@@ -464,17 +457,13 @@ func TestUnstructuredRules(t *testing.T) {
 			{"a refused newcomer leaves its slot empty",
 				line{inf, inf, inf}, line{0, 0, 0}, line{5, 6, 7}, line{10, 10.5, 20}, line{0, 102, 103},
 				line{0, 0, 0}},
-			{"at a distance of l one competes", line{1, 2}, line{0, 9}, line{3, 3}, line{1, 8},
-				line{101, 102}, line{1, 2}},
-			{"only the strictly fitter win", line{3, 2}, line{0, 9}, line{3, 3}, line{1, 8}, line{1, 102},
-				line{1, 2}},
-			{"nobody fits between two", line{1, 2, inf}, line{0, 2, 0}, line{9, 0}, line{1, 50},
-				line{1, 2, 102}, line{1, 2, 0}},
+			{"at a distance of l one competes", line{1, 2}, line{0, 9}, line{3, 3}, line{1, 8}, line{101, 102}, line{1, 2}},
+			{"only the strictly fitter win", line{3, 2}, line{0, 9}, line{3, 3}, line{1, 8}, line{1, 102}, line{1, 2}},
+			{"nobody fits between two", line{1, 2, inf}, line{0, 2, 0}, line{9, 0}, line{1, 50}, line{1, 2, 102}, line{1, 2, 0}},
 			{"who was refused still counts",
 				line{1, 2, 1, inf}, line{0, 2, 10, 0}, line{9, 8, 7}, line{1, 0.5, -0.5}, line{1, 2, 3, 0},
 				line{1, 2, 3, 0}},
-			{"the first of equals", line{0, inf}, line{0, 0}, line{3, 3, 2}, line{0.5, -0.5, 50},
-				line{101, 103}, line{1, 0}},
+			{"the first of equals", line{0, inf}, line{0, 0}, line{3, 3, 2}, line{0.5, -0.5, 50}, line{101, 103}, line{1, 0}},
 			{"of copies the last is the fittest",
 				line{inf, inf, inf}, line{0, 0, 0}, line{1, 2, 3}, line{7, 7, 7}, line{103, 0, 0}, line{0, 0, 0}},
 			{"of copies the first is the fittest",
@@ -490,17 +479,14 @@ func TestUnstructuredRules(t *testing.T) {
 				line{0, 0, 1}, line{102, 103}, line{1, 2}},
 			{"a copy does not replace a fitter individual", line{5, inf}, line{0, 0}, line{5, 4}, line{0, 0},
 				line{1, 0}, line{1, 0}},
-			{"a fitter neighbour beats a copy", line{1, inf}, line{0, 0}, line{5, 6}, line{0, 0.5},
-				line{102, 0}, line{1, 0}},
-			{"a copy beats a weaker neighbour", line{1, inf}, line{0, 0}, line{5, 4}, line{0, 0.5},
-				line{101, 0}, line{1, 0}},
+			{"a fitter neighbour beats a copy", line{1, inf}, line{0, 0}, line{5, 6}, line{0, 0.5}, line{102, 0}, line{1, 0}},
+			{"a copy beats a weaker neighbour", line{1, inf}, line{0, 0}, line{5, 4}, line{0, 0.5}, line{101, 0}, line{1, 0}},
 			{"a rejected neighbour does not stop a copy", line{1, 3}, line{0, 1.5}, line{5, 6}, line{0, 0.75},
 				line{101, 2}, line{1, 2}},
 			{"all equal: the last stays",
 				line{inf, inf, inf}, line{0, 0, 0}, line{4, 4, 4}, line{7, 7.5, 8}, line{0, 0, 103},
 				line{0, 0, 0}},
-			{"all equal: the slots decide", line{3, 3}, line{0, 2.5}, line{4, 4}, line{1.6, 0.9},
-				line{1, 101}, line{1, 2}},
+			{"all equal: the slots decide", line{3, 3}, line{0, 2.5}, line{4, 4}, line{1.6, 0.9}, line{1, 101}, line{1, 2}},
 			{"empty slots have no neighbours",
 				line{1, inf, inf}, line{5, 0.25, nan}, line{2, 1}, line{0, 0.5}, line{1, 101, 0},
 				line{1, 0, 0}},

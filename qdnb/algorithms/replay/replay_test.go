@@ -151,8 +151,7 @@ func TestSplitAndJoin(t *testing.T) {
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			b := layout.Split(in[0])
-			return []*Node{b.Obs, b.NextObs, b.Action, b.Reward, b.Done, b.Truncation, b.More[0],
-				layout.Join(b)}
+			return []*Node{b.Obs, b.NextObs, b.Action, b.Reward, b.Done, b.Truncation, b.More[0], layout.Join(b)}
 		}, xlatest.Tensor(data, n, width))
 		start := 0
 		for i, columns := range []int{3, 3, 2, 1, 1, 1, 2} {

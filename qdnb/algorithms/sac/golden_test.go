@@ -123,14 +123,12 @@ func TestGoldenUpdates(t *testing.T) {
 					}
 					return results
 				}, inputs...)
-				names := []string{"policy", "critic", "target_critic", "log_alpha", "actor_loss", "critic_loss",
-					"alpha_loss"}
+				names := []string{"policy", "critic", "target_critic", "log_alpha", "actor_loss", "critic_loss", "alpha_loss"}
 				for i, value := range out {
 					k, name := i/len(names), prefix+"."+names[i%len(names)]
 					want := f.Float32s(name)
 					want = want[k*len(want)/stored : (k+1)*len(want)/stored]
-					xlatest.Close(t, fmt.Sprintf("%s after %d", name, k+1), xlatest.Flat[float32](t, value), want,
-						2e-5)
+					xlatest.Close(t, fmt.Sprintf("%s after %d", name, k+1), xlatest.Flat[float32](t, value), want, 2e-5)
 				}
 			})
 		})

@@ -240,8 +240,7 @@ func TestReturnsOracle(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(c.ring), uint64(c.length)))
 			rewards, dones, episode := episodes(rng, 4*c.ring+3, c.n, c.length)
 			for step, got := range returnsAfter(t, p, c.ring*c.n, c.n, c.length, rewards, dones) {
-				errtest.Equal(t, fmt.Sprintf("%+v, step %d", c, step),
-					got, oracle(rewards, episode, step, c.ring*c.n, c.n))
+				errtest.Equal(t, fmt.Sprintf("%+v, step %d", c, step), got, oracle(rewards, episode, step, c.ring*c.n, c.n))
 			}
 		}
 	})
@@ -334,15 +333,13 @@ func TestPassiveRepertoire(t *testing.T) {
 			for last > 0 && float64(path[2*last]) > short.Edge {
 				last--
 			}
-			if math.IsNaN(float64(f)) || f >= 0 || last == 7 && !slices.Equal(path[14:],
-				first.Descriptors[2*i:2*i+2]) {
+			if math.IsNaN(float64(f)) || f >= 0 || last == 7 && !slices.Equal(path[14:], first.Descriptors[2*i:2*i+2]) {
 				t.Errorf("episode %d: fitness %g, descriptor %v, path %v", i, f, first.Descriptors[2*i:2*i+2], path)
 			}
 		}
 
 		mlp := s.it.policy(s.config.SAC.Hidden)
-		evaluator, err := scoring.Task{Env: short, Policy: mlp, Length: 8}.Evaluator(p,
-			scoring.Plan{Policies: 1, Episodes: 6})
+		evaluator, err := scoring.Task{Env: short, Policy: mlp, Length: 8}.Evaluator(p, scoring.Plan{Policies: 1, Episodes: 6})
 		must.Do(err)
 		defer evaluator.Free()
 		last := repertoire()

@@ -200,8 +200,7 @@ func TestDADSOfEnds(t *testing.T) {
 		}, h.tensors()...)
 		flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
 		if flat(0)[0] != 0 || !slices.Equal(flat(1), flat(2)) {
-			t.Errorf("the loss is %v, and learning changes the networks: %v", flat(0)[0],
-				!slices.Equal(flat(1), flat(2)))
+			t.Errorf("the loss is %v, and learning changes the networks: %v", flat(0)[0], !slices.Equal(flat(1), flat(2)))
 		}
 		if mean, squares, count := flat(3), flat(4),
 			flat(5)[0]; slices.Max(mean) != 0 || slices.Min(mean) != 0 || slices.Max(squares) != 1 || count != 12 {
@@ -229,8 +228,7 @@ func compareMETRA(t *testing.T, file string, continuous bool) {
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		steps := xlatest.Few(p, 4)
-		in := []*tensors.Tensor{xlatest.Tensor(f.Float32s("row"), 1, params),
-			xlatest.Tensor(make([]float32, batch), batch)}
+		in := []*tensors.Tensor{xlatest.Tensor(f.Float32s("row"), 1, params), xlatest.Tensor(make([]float32, batch), batch)}
 		for i := 1; i <= steps; i++ {
 			for _, name := range []string{"skill", "now", "next"} {
 				in = append(in, xlatest.Stored(f, fmt.Sprint(name, "_", i)))
@@ -310,8 +308,7 @@ func TestMETRAStartsEpisodesAnew(t *testing.T) {
 // (tools/golden_csf.py).
 func TestGoldenCSF(t *testing.T) {
 	f := golden.Read(t, "20_csf.npz")
-	columns := []string{"obs", "next_obs", "options", "actions", "actor_actions", "next_actions",
-		"negatives", "dones"}
+	columns := []string{"obs", "next_obs", "options", "actions", "actor_actions", "next_actions", "negatives", "dones"}
 	results := []string{"reward", "encoder_loss", "features_loss", "actor_loss", "phi", "psi", "targets"}
 	observations, size, actions := f.Shape("obs_1")[1], f.Shape("options_1")[1], f.Shape("actions_1")[1]
 	const hidden = 6

@@ -36,8 +36,7 @@ func readPublished(t *testing.T, name string) published {
 // transitions returns the inputs of transitionsOf.
 func (f published) transitions() []*tensors.Tensor {
 	var inputs []*tensors.Tensor
-	for _, name := range []string{"obs", "next_obs", "state_desc", "next_state_desc", "dones",
-		"rewards"} {
+	for _, name := range []string{"obs", "next_obs", "state_desc", "next_state_desc", "dones", "rewards"} {
 		inputs = append(inputs, xlatest.Stored(f.File, "data."+name))
 	}
 	return inputs
@@ -70,8 +69,7 @@ func (f published) compare(t *testing.T, out []*tensors.Tensor, prefix string, n
 func withRow(d Diversity, task Problem, row *Node) Diversity {
 	switch d := d.(type) {
 	case DIAYN:
-		d.Discriminator = nn.NewTrainable(nn.NewMLP(task.Width(), d.Hidden,
-			task.Skills.Size()).Network(row, 0), d.LearningRate)
+		d.Discriminator = nn.NewTrainable(nn.NewMLP(task.Width(), d.Hidden, task.Skills.Size()).Network(row, 0), d.LearningRate)
 		return d
 	case DADS:
 		logits, means, hidden := d.architectures(task.Skills.Size(), task.Width())
@@ -101,8 +99,7 @@ func rowOf(d Diversity) *Node {
 // diayn returns the algorithm of a set of networks in 06_diayn.npz, and its task.
 func (f published) diayn(prefix string) (DIAYN, Problem) {
 	units := f.Layers(prefix + "discriminator.mlp.linear_%d.b")
-	return DIAYN{LearningRate: f.Number("const.learning_rate"),
-			Hidden: units[:len(units)-1]},
+	return DIAYN{LearningRate: f.Number("const.learning_rate"), Hidden: units[:len(units)-1]},
 		taskOf(f.skills, f.Shape(prefix + "discriminator.mlp.linear_0.w")[0])
 }
 
@@ -192,8 +189,7 @@ func TestGoldenObserve(t *testing.T) {
 			after := []*Node{m.change(x)}
 			for k := range batches {
 				target, done := in[1+2*k], in[2+2*k]
-				m = m.Observe(Batch{Transitions: replay.Transitions{Done: done}, Now: ZerosLike(target),
-					Next: target}).(DADS)
+				m = m.Observe(Batch{Transitions: replay.Transitions{Done: done}, Now: ZerosLike(target), Next: target}).(DADS)
 				after = append(after, xla.Flatten(m.Changes)...)
 			}
 			return append(after, m.change(x))
@@ -225,8 +221,7 @@ func TestGoldenDistinction(t *testing.T) {
 // 08_smerl.npz: the rewards of transitions, given the returns of their episodes.
 func TestGoldenSMERL(t *testing.T) {
 	f := golden.Read(t, "08_smerl.npz")
-	smerl := SMERL{f.Number("const.smerl_target"), f.Number("const.smerl_margin"),
-		f.Number("const.diversity_reward_scale")}
+	smerl := SMERL{f.Number("const.smerl_target"), f.Number("const.smerl_margin"), f.Number("const.diversity_reward_scale")}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			always := SMERL{Target: negativeInfinity, Scale: smerl.Scale}
@@ -280,8 +275,7 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 	full bool, more func() []*tensors.Tensor) {
 	stored := f.Shape(prefix + "update.idx")[0]
 	algorithm := f.sac(prefix)
-	it := iteration{sac: algorithm,
-		method: method{task, diversity, PlusReward{f.Number("const.diversity_reward_scale")}}}
+	it := iteration{sac: algorithm, method: method{task, diversity, PlusReward{f.Number("const.diversity_reward_scale")}}}
 	rows := func(name string, mlp nn.MLP) *tensors.Tensor {
 		data := f.Float32s(prefix + name)
 		return xlatest.Tensor(data, len(data)/mlp.Params(), mlp.Params())
@@ -302,8 +296,7 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 		inputs = append(inputs, more()...)
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			alpha := Log(Const(in[0].Graph(), float32(algorithm.AlphaInit)))
-			l := learning{algorithm.StateOf(in[0], in[1], in[2], alpha),
-				withRow(diversity, task, InsertAxes(in[3], 0))}
+			l := learning{algorithm.StateOf(in[0], in[1], in[2], alpha), withRow(diversity, task, InsertAxes(in[3], 0))}
 			if dads, ok := l.Diversity.(DADS); ok {
 				dads.Changes = xla.Unflatten(dads.Changes, in[data:])
 				l.Diversity = dads

@@ -91,8 +91,7 @@ func TestSMERLWithoutATargetIsPlusReward(t *testing.T) {
 	if len(xlatest.Differ(plus, task)) == 0 {
 		t.Error("the diversity reward changes nothing: the test is vacuous")
 	}
-	if names := xlatest.Differ(plus, after(SMERL{Target: negativeInfinity,
-		Scale: 2})); len(names) > 0 {
+	if names := xlatest.Differ(plus, after(SMERL{Target: negativeInfinity, Scale: 2})); len(names) > 0 {
 		t.Errorf("without a target %v differ", names)
 	}
 	if names := xlatest.Differ(task, after(SMERL{Target: 1e9, Margin: 1, Scale: 2})); len(names) > 0 {
@@ -116,8 +115,7 @@ func TestDIAYNParts(t *testing.T) {
 	_, e, err := s.Evaluate()
 	must.Do(err)
 	distance := func(i, k int) float64 {
-		return math.Hypot(float64(e.Descriptors[2*i]-e.Descriptors[2*k]),
-			float64(e.Descriptors[2*i+1]-e.Descriptors[2*k+1]))
+		return math.Hypot(float64(e.Descriptors[2*i]-e.Descriptors[2*k]), float64(e.Descriptors[2*i+1]-e.Descriptors[2*k+1]))
 	}
 	within, between := 0.0, math.Inf(1) // largest distance within a skill, smallest between two
 	for i := range e.Fitnesses {
@@ -167,8 +165,7 @@ func FuzzRestore(f *testing.F) {
 		"evaluations |u1 , 3", "evaluations <f8 , nan",
 		"evaluations <i8 2, 1", "-evaluations <f4 1,", "metric_sums <f8 9, nan", "iteration <i8 , -9",
 		"metric_sums <f4 8, 1", "Learner.LogAlpha.Params <f4 , inf",
-		"Learner.Actor.Params.Bias.0 <f4 8,1 1", "Learner.Actor.Params.Bias.0 <f8 1,8 1",
-		"Learner.Actor.Params.Bias.0 |u1 1,8 1",
+		"Learner.Actor.Params.Bias.0 <f4 8,1 1", "Learner.Actor.Params.Bias.0 <f8 1,8 1", "Learner.Actor.Params.Bias.0 |u1 1,8 1",
 		"Diversity.Dynamics.Params.Logits.Bias.0 <f4 1,2 nan\nReturns.Rows <f4 10,6 nan",
 		"Envs.Observation <f4 6,2 inf -inf", "passive_genotypes <f4 0,4611686018427387904",
 		"Learner.Critic.Trainable.Params.1.Bias.0 <f4 1,8 1e38")
@@ -394,8 +391,7 @@ func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
 					means := func(outputs *Node) *Node { return Tanh(Slice(outputs, AxisRange(), AxisRange(0, 2))) }
 					numbered := task.WithOneHotSkills(actor)
 					genotypes := task.Genotypes(numbered)
-					return []*Node{means(actor.Apply(x)), means(numbered.Apply(numbers)),
-						task.policy(hidden).View(genotypes).Apply(obs)}
+					return []*Node{means(actor.Apply(x)), means(numbered.Apply(numbers)), task.policy(hidden).View(genotypes).Apply(obs)}
 				}, xlatest.Tensor(random.SeedWords(1), 2))
 				want := xlatest.Flat[float32](t, out[0])
 				for i, of := range []string{"numbered skills", "policies"} {
@@ -409,8 +405,7 @@ func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
 // A skill that is a vector is drawn for an episode, lasts until it ends, and is stored with each of
 // its transitions, as are the features of the step.
 func TestVectorsLastAnEpisode(t *testing.T) {
-	qdac := QDAC{LearningRate: 1e-2, Discount: 0.9, Tau: 0.1, Hidden: []int{8}, Distance: 0.1,
-		Smooth: 1e-3}
+	qdac := QDAC{LearningRate: 1e-2, Discount: 0.9, Tau: 0.1, Hidden: []int{8}, Distance: 0.1, Smooth: 1e-3}
 	changes := qdac
 	changes.Changes = true
 	type feature func(start, now, next float32, done bool) float32

@@ -64,13 +64,11 @@ func TestLearnsABandit(t *testing.T) {
 				best := MulScalar(Slice(obs, AxisRange(), AxisRange(0, 1)), 0.5)
 				return ReduceAllMean(Abs(Sub(policy.Apply(obs), best)))
 			}
-			return []*Node{off(td3.Actor.Network(first, 0)), off(ts.Actor.Params), off(td3.Actor.Network(child, 0)),
-				critic, actor}
+			return []*Node{off(td3.Actor.Network(first, 0)), off(ts.Actor.Params), off(td3.Actor.Network(child, 0)), critic, actor}
 		}, xlatest.Tensor(random.SeedWords(1), 2))
 		at := func(i int) float32 { return xlatest.Flat[float32](t, out[i])[0] }
 		if at(1) > 0.12 || at(2) > 0.12 || at(0) < 0.2 {
-			t.Errorf("the first actor is off by %.3f, the greedy one by %.3f, the climber by %.3f", at(0),
-				at(1), at(2))
+			t.Errorf("the first actor is off by %.3f, the greedy one by %.3f, the climber by %.3f", at(0), at(1), at(2))
 		}
 		if at(3) > 0.2 || max(at(4), -at(4)) > 0.2 {
 			t.Errorf("losses %v and %v", at(3), at(4))
@@ -192,8 +190,7 @@ func TestLossesShowNaN(t *testing.T) {
 		})
 		must.Do(err)
 		defer program.Free()
-		for at, what := range []string{"reward", "weight of the actor", "weight of the critics",
-			"nothing"} {
+		for at, what := range []string{"reward", "weight of the actor", "weight of the critics", "nothing"} {
 			var in []xla.Sharded
 			for i := range 3 {
 				x := float32(0)
@@ -233,8 +230,7 @@ func TestFormsOfCritics(t *testing.T) {
 				want, _ := adam.Update(actor, Gradient(loss, actor)[0], adam.Start(actor))
 				return []*Node{td3.Vary(actor, critic[0], batch.Obs, noWorker(key), 1), want}
 			}, xlatest.Tensor(random.SeedWords(1), 2))
-			xlatest.Close(t, name+": a varied actor", xlatest.Flat[float32](t, out[0]),
-				xlatest.Flat[float32](t, out[1]), 1e-5)
+			xlatest.Close(t, name+": a varied actor", xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]), 1e-5)
 		}
 	})
 }
@@ -361,17 +357,14 @@ func TestGoldenChain(t *testing.T) {
 				After       []*Node // networks after each step
 			}
 			all := func(rows *Node) *Node {
-				return Zeros(rows.Graph(), shapes.Make(rows.DType(),
-					append([]int{steps}, rows.Shape().Dimensions...)...))
+				return Zeros(rows.Graph(), shapes.Make(rows.DType(), append([]int{steps}, rows.Shape().Dimensions...)...))
 			}
 			set := func(all, step, rows *Node) *Node { return xla.SetRows(all, step, InsertAxes(rows, 0)) }
-			start := state{f.start(in[0], in[1], in[2], in[3]), in[4], in[5],
-				xla.Map(in[:4], all)}
+			start := state{f.start(in[0], in[1], in[2], in[3]), in[4], in[5], xla.Map(in[:4], all)}
 			end := xla.For(in[0].Graph(), steps, start, func(step *Node, s state) state {
 				batch := f.td3.TransitionsBatchSize
 				rows := xla.Rows(s.Rows, MulScalar(step, int32(batch)), batch)
-				ts, _, _ := f.td3.step(s.Learner, f.td3.Layout().Split(rows),
-					Reshape(xla.Rows(s.Noise, step, 1), batch, -1))
+				ts, _, _ := f.td3.step(s.Learner, f.td3.Layout().Split(rows), Reshape(xla.Rows(s.Noise, step, 1), batch, -1))
 				for i, rows := range ts.rows() {
 					s.After[i] = set(s.After[i], step, rows)
 				}
@@ -382,8 +375,7 @@ func TestGoldenChain(t *testing.T) {
 		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"),
 			f.actor("target_actor.flat"), f.batch(f.Int32s("chain.idx")), xlatest.Stored(f.File, "chain.eps"))
 		for i, name := range []string{"critic", "target_critic", "actor", "target_actor"} {
-			xlatest.Close(t, name+" after each step", xlatest.Flat[float32](t, out[i]),
-				f.Float32s("chain."+name), 1e-5)
+			xlatest.Close(t, name+" after each step", xlatest.Flat[float32](t, out[i]), f.Float32s("chain."+name), 1e-5)
 		}
 	})
 }

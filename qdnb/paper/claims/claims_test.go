@@ -135,8 +135,7 @@ func paper() *results.Tables {
 						loss = 0.9
 					}
 					a.Values = append(a.Values, results.Value{Index: index, X: x, Y: math.NaN(),
-						Score: nominal * (1 - loss*min(1,
-							math.Abs(x-1))) * (1 + 0.001*step)})
+						Score: nominal * (1 - loss*min(1, math.Abs(x-1))) * (1 + 0.001*step)})
 				}
 				t.Adapted = append(t.Adapted, a)
 			}
@@ -148,8 +147,7 @@ func paper() *results.Tables {
 				Values: []results.Value{{Score: -1000*float64(i) + step},
 					{Score: -2000 * float64(i)}},
 			})
-			final := results.ControlPoint{EnvSteps: 100, FitnessMean: 100*float64(i) + step,
-				HurdlesMean: 0.5 + step/10}
+			final := results.ControlPoint{EnvSteps: 100, FitnessMean: 100*float64(i) + step, HurdlesMean: 0.5 + step/10}
 			switch label {
 			case "pga-map-elites":
 				final.FitnessMean, final.HurdlesMean = 2000+step, 5+step/10
@@ -243,17 +241,14 @@ func noSkills(label string) func(*results.Tables) {
 // cases has, for each claim, a change of the tables that breaks it and one that makes it
 // undecidable.
 var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
-	"qd-score": {scored("diayn-reward", "walker-uni", 9e5),
-		unfinished("training", "aurora", "")},
+	"qd-score": {scored("diayn-reward", "walker-uni", 9e5), unfinished("training", "aurora", "")},
 	"max-fitness": {func(t *results.Tables) {
 		for _, env := range environments {
 			trained("aurora", env, 1e6)(t)
 		}
 	}, unfinished("training", "smerl-dads", "")},
-	"pga-fitness": {trained("aurora", "pointmaze", -22),
-		unfinished("training", "smerl-diayn", "walker-uni")},
-	"pga-efficiency": {change("training", "map-elites", "",
-		func(r *results.Trained) { r.Curve[0].MaxFitness = 1e6 }),
+	"pga-fitness": {trained("aurora", "pointmaze", -22), unfinished("training", "smerl-diayn", "walker-uni")},
+	"pga-efficiency": {change("training", "map-elites", "", func(r *results.Trained) { r.Curve[0].MaxFitness = 1e6 }),
 		unfinished("training", "map-elites", "")},
 	"ant-trap": {trained("smerl-dads", "ant-trap", 700), unfinished("training", "dads-reward", "ant-trap")},
 	"ant-maze": {trained("aurora", "ant-maze", -5000), unfinished("training", "dads-reward", "ant-maze")},
@@ -261,17 +256,14 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 		unfinished("training", "smerl-dads", "")},
 	"aurora": {change("training", "aurora", "", func(r *results.Trained) { r.QDScore /= 2 }),
 		unfinished("training", "aurora", "")},
-	"adaptation-small": {adaptAll("smerl-dads", func(x, old float64) float64 { return 5000 }),
-		noSkills("pga-aurora")},
+	"adaptation-small":   {adaptAll("smerl-dads", func(x, old float64) float64 { return 5000 }), noSkills("pga-aurora")},
 	"adaptation-extreme": {adaptAll("diayn-reward", func(x, old float64) float64 { return 1e4 }), noSkills("dads-reward")},
 	"adaptation-map-elites": {adaptAll("map-elites", func(x, old float64) float64 { return 1000 / x }),
 		noSkills("map-elites")},
 	"adaptation-targets": {adapt("target", "pga-map-elites", "ant-maze",
 		func(v *results.Value) { v.Score = -20_000 }), noSkills("dads-reward")},
-	"hurdles": {control("aurora", func(p *results.ControlPoint) { p.HurdlesMean = 3 }),
-		noSkills("smerl-dads")},
-	"sensitivity": {change("sensitivity", "map-elites", "ant-omni",
-		func(r *results.Trained) { r.QDScore *= 0.2 }),
+	"hurdles": {control("aurora", func(p *results.ControlPoint) { p.HurdlesMean = 3 }), noSkills("smerl-dads")},
+	"sensitivity": {change("sensitivity", "map-elites", "ant-omni", func(r *results.Trained) { r.QDScore *= 0.2 }),
 		unfinished("sensitivity", "map-elites", "ant-omni")},
 	"prior": {change("prior", "dads-reward, no prior", "", func(r *results.Trained) { r.Coverage = 30 }),
 		unfinished("prior", "dads-reward", "")},
@@ -296,8 +288,7 @@ func TestEachClaimHoldsFailsAndLacksData(t *testing.T) {
 			want        Verdict
 		}{{whole, cut, Holds}, {broken, broken.EqualShares(), HoldsNot}, {less, less.EqualShares(), Undecided}} {
 			r := c.result(of.tables, of.cut)
-			if r.Verdict != of.want || strings.ContainsAny(r.Evidence+r.Reason, "\n") ||
-				strings.Contains(r.Evidence, "NaN") {
+			if r.Verdict != of.want || strings.ContainsAny(r.Evidence+r.Reason, "\n") || strings.Contains(r.Evidence, "NaN") {
 				t.Errorf("%s: %s, not %s: %s (%s)", c.id, r.Verdict, of.want, r.Evidence, r.Reason)
 			}
 			if of.want == Undecided && !strings.HasPrefix(r.Reason, "needs ") {

@@ -105,8 +105,7 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 		if strings.HasPrefix(label, "pga-") {
 			maze = 2
 		}
-		if steps[label]["ant-maze"] != maze*steps[label]["ant-uni"] ||
-			steps[label]["pointmaze"] != steps[label]["ant-uni"] {
+		if steps[label]["ant-maze"] != maze*steps[label]["ant-uni"] || steps[label]["pointmaze"] != steps[label]["ant-uni"] {
 			t.Errorf("%s: %v", label, steps[label])
 		}
 	}
@@ -167,8 +166,7 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 				hashes[line.Hash] = true
 				for _, need := range line.Needs {
 					if !seen[need.Run.Name()] {
-						t.Errorf("%s %s: line %d needs %s, which is no line before it", scale, name, i,
-							need.Run.Name())
+						t.Errorf("%s %s: line %d needs %s, which is no line before it", scale, name, i, need.Run.Name())
 					}
 					if need.Budget != budgets[need.Run.Name()] {
 						t.Errorf("%s %s: line %d needs %s for %v, another line has it for %v", scale, name, i,
@@ -331,8 +329,7 @@ func TestPlanOptions(t *testing.T) {
 		{"training", Options{Seeds: -1}, "1 to 1000, not -1"},
 		{"training", Options{Budget: "hours"}, `unknown unit of budgets "hours"; known: steps, time`},
 		{"training", Options{Envs: []string{"ant-umi"}}, `did you mean "ant-uni"?`},
-		{"hurdles", Options{Envs: []string{"ant-uni"}},
-			`hurdles at this scale: unknown environment "ant-uni"`},
+		{"hurdles", Options{Envs: []string{"ant-uni"}}, `hurdles at this scale: unknown environment "ant-uni"`},
 		{"sensitivity", Options{Algorithms: []string{"diayn"}}, `unknown algorithm "diayn"`},
 	} {
 		errtest.Want(t, errtest.Of(Plan(c.name, c.o)), c.want)
@@ -364,8 +361,7 @@ func TestGridsAndPriors(t *testing.T) {
 			}
 		}
 	}
-	for label, want := range map[string][4]float64{"map-elites": {0.001, 0.1, 0.01, 1},
-		"dads-reward": {0.1, 10, 0.1, 1}} {
+	for label, want := range map[string][4]float64{"map-elites": {0.001, 0.1, 0.01, 1}, "dads-reward": {0.1, 10, 0.1, 1}} {
 		if p := points[label]; len(p) != 9 || !p[[2]float64{want[0], want[3]}] || !p[[2]float64{want[1], want[2]}] {
 			t.Errorf("%s has the settings %v", label, p)
 		}

@@ -59,8 +59,7 @@ func (f *folder) trained(t testing.TB, experiment, label string, c runs.Config, 
 		// the end of the budget is measured again
 		trainedColumns+fmt.Sprintf("1,10,2500,1.5,-inf,0,0,0,0\n2,20,5000,2.5,-inf,0,0,0,0\n"+
 			"2,20,5000,2.5,%g,%g,%g,0,1\n", fitness, coverage, score))
-	f.lines = append(f.lines, sweep.Line{Experiment: experiment, Label: label, Run: c,
-		Budget: runs.Budget{Generations: 2}})
+	f.lines = append(f.lines, sweep.Line{Experiment: experiment, Label: label, Run: c, Budget: runs.Budget{Generations: 2}})
 }
 
 func (f *folder) other(t testing.TB, experiment, label string, c runs.Config, metrics string) {
@@ -81,24 +80,20 @@ func everything(t testing.TB) *folder {
 		f.trained(t, "smerl-targets", "sac", config(t, "sac", "ant-maze", seed, `{}`), -1000-100*x, 1, 1)
 		f.trained(t, "reward", "dads", config(t, "dads", "ant-uni", seed, `{}`), 50, 10, 90+x)
 		f.trained(t, "sensitivity", "map-elites",
-			config(t, "map-elites", "ant-uni", seed, `{"iso_sigma":0.01,"line_sigma":0.1}`), 1,
-			1, 200+100*x)
+			config(t, "map-elites", "ant-uni", seed, `{"iso_sigma":0.01,"line_sigma":0.1}`), 1, 1, 200+100*x)
 		f.trained(t, "sensitivity", "dads-reward",
-			config(t, "dads-reward", "ant-uni", seed, `{"diversity_reward_scale":10,"alpha_init":0.5}`), 1,
-			1, 100)
+			config(t, "dads-reward", "ant-uni", seed, `{"diversity_reward_scale":10,"alpha_init":0.5}`), 1, 1, 100)
 		f.trained(t, "prior", "dads-reward", config(t, "dads-reward", "ant-omni", seed,
 			`{"descriptor_full_state":false,"x":1}`), 1, 40, 1)
 		f.trained(t, "prior", "dads-reward, no prior", config(t, "dads-reward", "ant-omni", seed,
 			`{"descriptor_full_state":true,"x":1}`), 1, 10+x, 1)
-		f.other(t, "adaptation", "map-elites",
-			config(t, "adaptation", "ant-uni", seed,
-				fmt.Sprintf(`{"skills":%q,"perturbation":"gravity","values":[[0.5],[1]]}`, me.Name())),
+		f.other(t, "adaptation", "map-elites", config(t, "adaptation", "ant-uni", seed,
+			fmt.Sprintf(`{"skills":%q,"perturbation":"gravity","values":[[0.5],[1]]}`, me.Name())),
 			"index,x,y,skill,fitness_median,fitness_mean,fitness_std,fitness_q1,fitness_q3\n"+
 				"0,0.5,nan,3,nan,0,0,0,0\n0,0.5,nan,7,60,0,0,0,0\n"+fmt.Sprintf(
 				"1,1,nan,3,%g,0,0,0,0\n1,1,nan,7,70,0,0,0,0\n", 80+40*x))
-		f.other(t, "adaptation", "map-elites",
-			config(t, "adaptation", "ant-maze", seed,
-				`{"skills":"map-elites-ant-maze-0-00000000","perturbation":"target","values":[[1,2],[3,4]]}`),
+		f.other(t, "adaptation", "map-elites", config(t, "adaptation", "ant-maze", seed,
+			`{"skills":"map-elites-ant-maze-0-00000000","perturbation":"target","values":[[1,2],[3,4]]}`),
 			"index,x,y,skill,fitness_median,fitness_mean,fitness_std,fitness_q1,fitness_q3\n"+
 				"0,1,2,0,-10,0,0,0,0\n"+fmt.Sprintf("1,3,4,0,%g,0,0,0,0\n", -30-10*x))
 		f.other(t, "hurdles", "map-elites", config(t, "hierarchical-control", "halfcheetah-hurdles", seed,
@@ -139,8 +134,7 @@ func TestCollectWritesTheTables(t *testing.T) {
 		errtest.Contains(t, contents[name], want)
 	}
 	for _, want := range []string{
-		"training,map-elites,all,qd_score_normalised,nan,0,nan,nan,nan,nan,nan,0.9545454545454546,nan,nan," +
-			"0.9090909090909091,1",
+		"training,map-elites,all,qd_score_normalised,nan,0,nan,nan,nan,nan,nan,0.9545454545454546,nan,nan,0.9090909090909091,1",
 		"adaptation,map-elites,ant-uni,gravity,0.5,2,60,60,60,60,0,60,60,60,60,60",
 		"adaptation,map-elites,ant-uni,gravity gain,0.5,2,-0.375,",
 		"adaptation,map-elites,ant-maze,target,nan,2,-22.5,-23.75,-21.25,-22.5,",
@@ -188,8 +182,7 @@ func TestIncompleteAndBrokenRuns(t *testing.T) {
 		}
 	}
 	errtest.Equal(t, "scores of incomplete runs", tables.Scores("aurora", "ant-uni", results.QDScore), nil)
-	if i := slices.IndexFunc(tables.Trained,
-		func(r results.Trained) bool { return r.Run == half.Name() }); i < 0 ||
+	if i := slices.IndexFunc(tables.Trained, func(r results.Trained) bool { return r.Run == half.Name() }); i < 0 ||
 		tables.Trained[i].Finished {
 		t.Error("the incomplete run is not marked")
 	}
@@ -206,10 +199,8 @@ func TestAggregates(t *testing.T) {
 	value := func(x, score float64) results.Value { return results.Value{X: x, Score: score} }
 	tables := &results.Tables{
 		Adapted: []results.Adapted{
-			{Label: "a", Env: "e", Perturbation: results.Gravity,
-				Values: []results.Value{value(0.1+0.2, -50), value(1, -100)}},
-			{Label: "a", Env: "e", Perturbation: results.Gravity,
-				Values: []results.Value{value(0.3, 5), value(1, 0)}},
+			{Label: "a", Env: "e", Perturbation: results.Gravity, Values: []results.Value{value(0.1+0.2, -50), value(1, -100)}},
+			{Label: "a", Env: "e", Perturbation: results.Gravity, Values: []results.Value{value(0.3, 5), value(1, 0)}},
 			{Label: "a", Env: "e", Perturbation: results.Gravity, Values: []results.Value{value(0.3, 5)}},
 			{Label: "a", Env: "e", Perturbation: results.Actuators, Run: "r", Experiment: "adaptation",
 				Values: []results.Value{value(4, 5)}},
@@ -292,8 +283,7 @@ func TestShortcomings(t *testing.T) {
 		{"map-elites", "ant-uni", `{"batch":7}`, "", nil, false},
 		{"map-elites", "ant-omni", `{"episode_length":50,"cells":32}`, "",
 			[]string{"episodes of 50 steps, not 250", "32 cells, not 1024"}, false},
-		{"map-elites", "ant-maze", `{"episode_length":250,"cells":1024}`, "",
-			[]string{"episodes of 250 steps, not 500"}, false},
+		{"map-elites", "ant-maze", `{"episode_length":250,"cells":1024}`, "", []string{"episodes of 250 steps, not 500"}, false},
 		{"smerl-dads", "ant-uni", `{}`, ",accepted_share\n1,1,1,1,1,nan\n2,1,1,1,1,0\n", nil, true},
 		{"smerl-dads", "ant-uni", `{}`, ",accepted_share\n1,1,1,1,1,0\n2,1,1,1,1,0.01\n", nil, false},
 		{"diayn-reward", "ant-uni", `{}`, ",accepted_share\n1,1,1,1,1,0\n", nil, false},

@@ -29,8 +29,7 @@ func plan(t testing.TB) []Line {
 	var lines []Line
 	for seed := range int64(2) {
 		training := config(t, "map-elites", seed, `{"batch":10,"iso_sigma":0.005}`)
-		lines = append(lines, Line{Experiment: "adaptation", Label: "map-elites", Run: training,
-			Budget: budget},
+		lines = append(lines, Line{Experiment: "adaptation", Label: "map-elites", Run: training, Budget: budget},
 			Line{Experiment: "adaptation", Label: "map-elites",
 				Run:   config(t, "adaptation", seed, fmt.Sprintf(`{"skills":%q}`, training.Name())),
 				Needs: []Need{{training, budget}}})
@@ -93,23 +92,19 @@ func TestReadRefuses(t *testing.T) {
 	for _, c := range []struct{ name, line, want string }{
 		{"an unknown field", strings.Replace(good[1], `"label"`, `"lable"`, 1),
 			`plan:2: unknown field "lable"; did you mean "label"?`},
-		{"an unknown field of the run", strings.Replace(good[1], `"seed"`, `"sed"`, 1),
-			`plan:2: run: unknown field "sed"`},
+		{"an unknown field of the run", strings.Replace(good[1], `"seed"`, `"sed"`, 1), `plan:2: run: unknown field "sed"`},
 		{"an unknown field of a need", strings.Replace(good[1], `"env_steps"`, `"envsteps"`, 1),
 			`plan:2: needs: unknown field "envsteps"`},
 		{"an unknown limit", strings.Replace(good[1], `"budget":{}`, `"budget":{"generation":3}`, 1),
 			`did you mean "generations"?`},
-		{"a negative limit", strings.Replace(good[1], `"budget":{}`, `"budget":{"generations":-3}`, 1),
-			`negative`},
-		{"a broken time", strings.Replace(good[1], `"budget":{}`, `"budget":{"time":"2 hours"}`, 1),
-			`time of a budget`},
+		{"a negative limit", strings.Replace(good[1], `"budget":{}`, `"budget":{"generations":-3}`, 1), `negative`},
+		{"a broken time", strings.Replace(good[1], `"budget":{}`, `"budget":{"time":"2 hours"}`, 1), `time of a budget`},
 		{"half a line", good[1][:len(good[1])/2], `plan:2: not valid JSON: it ends too early`},
 		{"two objects", good[1] + good[0], `plan:2: not valid JSON`},
 		{"an edited field", strings.Replace(good[1], `"seed":0`, `"seed":7`, 1),
 			`the line was edited; if that was intended, empty the hash`},
 		{"the same line", good[0], `plan:2: duplicate of line 1`},
-		{"no label", `{"experiment":"a","run":{"algorithm":"a","env":"b"}}`,
-			`plan:2: it needs both "experiment" and "label"`},
+		{"no label", `{"experiment":"a","run":{"algorithm":"a","env":"b"}}`, `plan:2: it needs both "experiment" and "label"`},
 		{"no run", `{"experiment":"a","label":"b"}`, `plan:2: run: algorithm "" is not a valid name`},
 		{"a list", `[]`, `plan:2: [] is not an object`},
 		{"needs that are none",
@@ -252,8 +247,7 @@ func write(t *testing.T, root string, c runs.Config, name, text string) {
 func TestTotalOfProcessorTime(t *testing.T) {
 	root := t.TempDir()
 	line := func(experiment, algorithm string, seed int64, b runs.Budget) Line {
-		return Line{Experiment: experiment, Label: algorithm, Run: config(t, algorithm, seed, `{}`),
-			Budget: b, CPUSeconds: 800}
+		return Line{Experiment: experiment, Label: algorithm, Run: config(t, algorithm, seed, `{}`), Budget: b, CPUSeconds: 800}
 	}
 	cpu := runs.Budget{CPU: 720 * time.Second}
 	lines := []Line{
@@ -265,8 +259,7 @@ func TestTotalOfProcessorTime(t *testing.T) {
 	}
 	put(t, root, lines[0].Run, runs.Status{Progress: runs.Progress{EnvSteps: 1000, Seconds: 5000, CPUSeconds: 360}})
 	left := Total(Inspect(root, lines)).Left
-	if want := (360 + 800 + 800 + 800) / float64(runtime.NumCPU()); math.Abs(left.Seconds-want) > 1 ||
-		left.Unknown != 0 {
+	if want := (360 + 800 + 800 + 800) / float64(runtime.NumCPU()); math.Abs(left.Seconds-want) > 1 || left.Unknown != 0 {
 		t.Errorf("left: %v s and %d unknown, want %v", left.Seconds, left.Unknown, want)
 	}
 	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
@@ -302,8 +295,7 @@ func TestTotal(t *testing.T) {
 		t.Errorf("so far %d steps and %v s, want 1250 and 65", total.EnvSteps, total.Seconds)
 	}
 	errtest.Equal(t, "left", total.Left.Unknown, 1)
-	if want := 30. + 30 + 60 + 30; math.Abs(total.Left.Seconds-want) > 1 ||
-		total.Left.Time.Seconds() != total.Left.Seconds {
+	if want := 30. + 30 + 60 + 30; math.Abs(total.Left.Seconds-want) > 1 || total.Left.Time.Seconds() != total.Left.Seconds {
 		t.Errorf("left: %v s, want %v", total.Left.Seconds, want)
 	}
 }

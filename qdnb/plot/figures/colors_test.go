@@ -107,10 +107,8 @@ func TestMethodStylesAreDistinct(t *testing.T) {
 				if d := colorDifference(lab(cx), lab(cy)); d < 15 {
 					t.Errorf("%s and %s: colours differ by only %.1f", a, b, d)
 				}
-				for name, m := range map[string][3][3]float64{"protanopia": protanopia,
-					"deuteranopia": deuteranopia} {
-					if d := colorDifference(lab(seen(m, cx)), lab(seen(m, cy))); d < 10 &&
-						slices.Equal(x.Dashes, y.Dashes) {
+				for name, m := range map[string][3][3]float64{"protanopia": protanopia, "deuteranopia": deuteranopia} {
+					if d := colorDifference(lab(seen(m, cx)), lab(seen(m, cy))); d < 10 && slices.Equal(x.Dashes, y.Dashes) {
 						t.Errorf("%s and %s: same dashes and colours that differ by only %.1f with %s", a, b, d, name)
 					}
 				}
@@ -127,8 +125,7 @@ func TestMethodStylesAreStable(t *testing.T) {
 	errtest.Equal(t, "unknown name printed as", alone.Name, "my-variant")
 	among := MethodStyles("dads", "my-variant", "map-elites", "my-variant")
 	if fmt.Sprint(among["my-variant"]) != fmt.Sprint(alone) {
-		t.Errorf("the style of a variant depends on the paper's methods in the call: %v, %v",
-			among["my-variant"], alone)
+		t.Errorf("the style of a variant depends on the paper's methods in the call: %v, %v", among["my-variant"], alone)
 	}
 	if among["map-elites"].Name != "MAP-Elites" || len(among) != 3 {
 		t.Errorf("got %v", among)
@@ -211,16 +208,12 @@ func TestVoronoiTilesTheBoxByNearestSite(t *testing.T) {
 		lower, upper [2]float64
 	}{
 		{"one site", [][2]float64{{0.2, 0.3}}, [2]float64{0, 0}, [2]float64{1, 1}},
-		{"square", randomSites(rng, 1024, [2]float64{-1, -1}, [2]float64{1, 1}), [2]float64{-1, -1},
-			[2]float64{1, 1}},
-		{"wide", randomSites(rng, 500, [2]float64{0, -8}, [2]float64{30, 8}), [2]float64{0, -8},
-			[2]float64{30, 8}},
+		{"square", randomSites(rng, 1024, [2]float64{-1, -1}, [2]float64{1, 1}), [2]float64{-1, -1}, [2]float64{1, 1}},
+		{"wide", randomSites(rng, 500, [2]float64{0, -8}, [2]float64{30, 8}), [2]float64{0, -8}, [2]float64{30, 8}},
 		{"skewed", skewed, [2]float64{0, 0}, [2]float64{1, 1}},
 		{"on a line", line, [2]float64{0, 0}, [2]float64{1, 1}},
-		{"sites outside too", randomSites(rng, 200, [2]float64{-2, -2}, [2]float64{3, 3}),
-			[2]float64{0, 0}, [2]float64{1, 1}},
-		{"all outside", randomSites(rng, 20, [2]float64{5, 5}, [2]float64{6, 6}), [2]float64{0, 0},
-			[2]float64{1, 1}},
+		{"sites outside too", randomSites(rng, 200, [2]float64{-2, -2}, [2]float64{3, 3}), [2]float64{0, 0}, [2]float64{1, 1}},
+		{"all outside", randomSites(rng, 20, [2]float64{5, 5}, [2]float64{6, 6}), [2]float64{0, 0}, [2]float64{1, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cells := must.Get(Voronoi(c.sites, c.lower, c.upper))
@@ -260,10 +253,8 @@ func TestVoronoiSymmetricCases(t *testing.T) {
 	}{
 		{"halves", [][2]float64{{1, 1}, {3, 1}}, []float64{4, 4}},
 		{"quarters", [][2]float64{{1, 0.5}, {3, 0.5}, {3, 1.5}, {1, 1.5}}, []float64{2, 2, 2, 2}},
-		{"diamond", [][2]float64{{2, 1}, {1, 0}, {3, 0}, {1, 2}, {3, 2}},
-			[]float64{2, 1.5, 1.5, 1.5, 1.5}},
-		{"duplicates: the first has the cell", [][2]float64{{1, 1}, {1, 1}, {3, 1}, {1, 1}},
-			[]float64{4, 0, 4, 0}},
+		{"diamond", [][2]float64{{2, 1}, {1, 0}, {3, 0}, {1, 2}, {3, 2}}, []float64{2, 1.5, 1.5, 1.5, 1.5}},
+		{"duplicates: the first has the cell", [][2]float64{{1, 1}, {1, 1}, {3, 1}, {1, 1}}, []float64{4, 0, 4, 0}},
 		{"all the same", [][2]float64{{1, 1}, {1, 1}}, []float64{8, 0}},
 	} {
 		cells := must.Get(Voronoi(c.sites, lower, upper))
@@ -279,8 +270,7 @@ func TestVoronoiSymmetricCases(t *testing.T) {
 }
 
 func TestVoronoiRefusesWhatIsNotFinite(t *testing.T) {
-	errtest.Want(t, errtest.Of(Voronoi([][2]float64{{0, 0}, {math.NaN(), 0}}, [2]float64{0, 0},
-		[2]float64{1, 1})), "site 1")
+	errtest.Want(t, errtest.Of(Voronoi([][2]float64{{0, 0}, {math.NaN(), 0}}, [2]float64{0, 0}, [2]float64{1, 1})), "site 1")
 	for _, upper := range [][2]float64{{0, 1}, {-1, 1}, {1, math.Inf(1)}, {math.NaN(), 1}} {
 		errtest.Want(t, errtest.Of(Voronoi([][2]float64{{0, 0}}, [2]float64{0, 0}, upper)), "limits")
 	}
@@ -352,8 +342,7 @@ func TestTickLabels(t *testing.T) {
 		{log, -1, 10, nil},
 		{log, 1e-315, 3e15, []string{"1e−243", "1e−162", "1e−81", "1"}},
 		{log, 1e-220, 1e220, []string{"1e−220", "1e−110", "1", "1e+110", "1e+220"}},
-		{log, math.SmallestNonzeroFloat64, math.MaxFloat64,
-			[]string{"1e−155", "1", "1e+155"}},
+		{log, math.SmallestNonzeroFloat64, math.MaxFloat64, []string{"1e−155", "1", "1e+155"}},
 		{axisTicks{symlogScale(20), 4}, -15000, -20, []string{"−10k", "−1000", "−100"}},
 		{axisTicks{symlogScale(1), 4}, -1000, 1000, []string{"−1000", "−10", "0", "10", "1000"}},
 		{axisTicks{symlogScale(5), 4}, -6, 3, []string{"−5.0", "−2.5", "0", "2.5"}}, // no power of ten

@@ -60,14 +60,11 @@ func logged(t *testing.T, algorithm string, seed int64, table string) *runs.Run 
 
 func TestColumns(t *testing.T) {
 	list := []*runs.Run{
-		logged(t, "diayn-reward", 0,
-			"env_steps,seconds,coverage,discriminator_loss\n0,1,0.5,nan\n1000,2,1,1.5\n2000,3,2,0.5\n"),
-		logged(t, "my-objective", 0,
-			"env_steps,seconds,coverage,discriminator_loss\n0,1,0.5,nan\n2000,3,2,0.25\n"),
+		logged(t, "diayn-reward", 0, "env_steps,seconds,coverage,discriminator_loss\n0,1,0.5,nan\n1000,2,1,1.5\n2000,3,2,0.5\n"),
+		logged(t, "my-objective", 0, "env_steps,seconds,coverage,discriminator_loss\n0,1,0.5,nan\n2000,3,2,0.25\n"),
 	}
 	text := svgOf(Columns(list, EnvSteps, "discriminator_loss", "coverage"))
-	for _, want := range []string{"Discriminator loss", "Coverage (%)", "Environment steps",
-		"DIAYN+REWARD", "my-objective"} {
+	for _, want := range []string{"Discriminator loss", "Coverage (%)", "Environment steps", "DIAYN+REWARD", "my-objective"} {
 		errtest.Contains(t, text, ">"+want+"<")
 	}
 	for want, err := range map[string]error{
@@ -220,8 +217,7 @@ func TestRepertoireByAnotherMetric(t *testing.T) {
 			errtest.Contains(t, svgOf(g, nil), ">"+want+"<")
 			bar := g.Panels[0][0].Bar
 			low, high := bar.limits()
-			if want == "Generation of discovery" && !(low == 40 && high == 80) && dims != 3 ||
-				want == "Torque" && high > 6.5 {
+			if want == "Generation of discovery" && !(low == 40 && high == 80) && dims != 3 || want == "Torque" && high > 6.5 {
 				t.Errorf("%d components: %s goes from %v to %v", dims, want, low, high)
 			}
 		}
@@ -255,8 +251,7 @@ func TestAdaptation(t *testing.T) {
 	gravity := adapted(t, "gravity",
 		[5]float64{0, 0.5, nan, 3, 10}, [5]float64{0, 0.5, nan, 7, 40}, [5]float64{1, 1, nan, 3, 90},
 		[5]float64{1, 1, nan, 7, 60})
-	target := adapted(t, "target",
-		[5]float64{0, 11, 35, 3, -10}, [5]float64{0, 11, 35, 7, -40}, [5]float64{1, 2, 14, 3, -90},
+	target := adapted(t, "target", [5]float64{0, 11, 35, 3, -10}, [5]float64{0, 11, 35, 7, -40}, [5]float64{1, 2, 14, 3, -90},
 		[5]float64{1, 2, 14, 7, -50})
 	for run, want := range map[*runs.Run][]Series{
 		gravity: {{Name: "map-elites", X: []float64{0.5, 1}, Y: []float64{40, 90}},
@@ -284,12 +279,11 @@ func TestFirstEpisode(t *testing.T) {
 		goal                  *Rect
 		want                  int
 	}{
-		"to the end":    {[]float32{0, 0, 1, 0, 2, 0}, []float32{2, 0}, nil, 3},
-		"ended before":  {[]float32{0, 0, 1, 0, 2, 0}, []float32{1, 0}, nil, 2},
-		"waits":         {[]float32{0, 0, 1, 0, 1, 0}, []float32{1, 0}, goal, 3},
-		"into the goal": {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 2, 2}, []float32{0.4, 0.5}, goal, 3},
-		"around the goal": {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 0.4, 0.5, 0.5, 0.6},
-			[]float32{0.4, 0.5}, goal, 3},
+		"to the end":              {[]float32{0, 0, 1, 0, 2, 0}, []float32{2, 0}, nil, 3},
+		"ended before":            {[]float32{0, 0, 1, 0, 2, 0}, []float32{1, 0}, nil, 2},
+		"waits":                   {[]float32{0, 0, 1, 0, 1, 0}, []float32{1, 0}, goal, 3},
+		"into the goal":           {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 2, 2}, []float32{0.4, 0.5}, goal, 3},
+		"around the goal":         {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 0.4, 0.5, 0.5, 0.6}, []float32{0.4, 0.5}, goal, 3},
 		"goal in the last step":   {[]float32{0, 0, 0.4, 0.5}, []float32{0.4, 0.5}, goal, 2},
 		"there is no goal":        {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 2, 2}, []float32{0.4, 0.5}, nil, 2},
 		"one coordinate is equal": {[]float32{0, 0, 0, 1, 1, 1}, []float32{0, 1}, nil, 2},
@@ -300,10 +294,8 @@ func TestFirstEpisode(t *testing.T) {
 }
 
 func TestSkillLabels(t *testing.T) {
-	s := &runs.Skills{Count: 3, Which: []int{0, 2, 1, 0, 2},
-		Fitnesses: []float32{-100, 3, float32(math.Inf(-1)), -201, 4}}
-	if got, want := skillLabels(s), []string{"skill 0: −150", "skill 1: −Inf",
-		"skill 2: 3.5"}; !slices.Equal(got, want) {
+	s := &runs.Skills{Count: 3, Which: []int{0, 2, 1, 0, 2}, Fitnesses: []float32{-100, 3, float32(math.Inf(-1)), -201, 4}}
+	if got, want := skillLabels(s), []string{"skill 0: −150", "skill 1: −Inf", "skill 2: 3.5"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	s = &runs.Skills{Which: []int{0, 0}, Fitnesses: []float32{1, 2}}
@@ -319,8 +311,7 @@ func skilled(t *testing.T, env string) *runs.Run {
 	config := must.Get(runs.NewConfig("diayn-reward", env, 3, map[string]any{}))
 	w := must.Get(runs.Create(t.TempDir(), config))
 	defer w.Close()
-	s := &runs.Skills{Observations: 1, Actions: 1, Count: 2, Which: []int{0, 1, 1, 0},
-		Fitnesses: []float32{1, 2, 4, 3}}
+	s := &runs.Skills{Observations: 1, Actions: 1, Count: 2, Which: []int{0, 1, 1, 0}, Fitnesses: []float32{1, 2, 4, 3}}
 	s.Policy = make([]float32, runs.Row(s.Sizes()))
 	for i, k := range s.Which {
 		y := 0.1 * float32(i)

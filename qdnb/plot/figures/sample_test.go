@@ -70,8 +70,7 @@ func sampleCells() Cells {
 			fitness = math.Inf(-1)
 		}
 		c.Fitness = append(c.Fitness, fitness)
-		c.Descriptors = append(c.Descriptors, [2]float64{p[0] + 0.02*rng.NormFloat64(),
-			p[1] + 0.02*rng.NormFloat64()})
+		c.Descriptors = append(c.Descriptors, [2]float64{p[0] + 0.02*rng.NormFloat64(), p[1] + 0.02*rng.NormFloat64()})
 	}
 	return c
 }
@@ -224,8 +223,7 @@ func sampleFigures() map[string]*Figure {
 		"parallel": figureOf(InRows(1, must.Get(Parallel(points)), must.Get(Parallel(unequal))), nil),
 		"images": figureOf(Images(3, Picture{Title: "first", Image: gradient(80, 60),
 			Labels: []Label{{Text: "1", X: 20, Y: 15}, {Text: "2", X: 60, Y: 45, Size: 14, Color: paper}}},
-			Picture{}, Picture{Title: "second", Image: gradient(80, 60)},
-			Picture{Title: "narrow", Image: gradient(30, 60)})),
+			Picture{}, Picture{Title: "second", Image: gradient(80, 60)}, Picture{Title: "narrow", Image: gradient(30, 60)})),
 		"episode-few":  figureOf(MetaEpisode(sampleEpisode(5))),
 		"episode-many": figureOf(MetaEpisode(sampleEpisode(23))),
 	}
@@ -273,8 +271,7 @@ func FuzzNumbers(f *testing.F) {
 			draw(Map(Cells{Lower: lower, Upper: upper, Centroids: points, Descriptors: points, Fitness: x[:n]}))
 			draw(Trajectories(Arena{Lower: lower, Upper: upper, Paths: []Path{{X: x, Y: x}}}))
 			for _, logX := range []bool{false, true} {
-				draw(Lines(Axes{LogX: logX}, Series{Name: "a", X: x, Y: x},
-					Series{Name: "b", X: x[1:], Y: x[:len(x)-1]}))
+				draw(Lines(Axes{LogX: logX}, Series{Name: "a", X: x, Y: x}, Series{Name: "b", X: x[1:], Y: x[:len(x)-1]}))
 			}
 		})
 	})

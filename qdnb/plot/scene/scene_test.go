@@ -40,8 +40,7 @@ func yard() *Film {
 				Shapes: []Shape{{A: Vec{-1}, B: Vec{1}, Radius: 0.2, Color: gray}}},
 			{Name: "box", Fixed: true, Pose: Pose{Vec{1, -0.3, 0}, Quat{math.Cos(0.3), 0, 0, math.Sin(0.3)}},
 				Shapes: []Shape{{Kind: Box, B: Vec{0.3, 0.3, 0.3}, Color: gray}}},
-			{Name: "leg", Shapes: []Shape{{B: Vec{0, 0, -0.4}, Radius: 0.06,
-				Color: color.NRGBA{B: 0xb2, G: 0x72, A: 0xff}}}},
+			{Name: "leg", Shapes: []Shape{{B: Vec{0, 0, -0.4}, Radius: 0.06, Color: color.NRGBA{B: 0xb2, G: 0x72, A: 0xff}}}},
 		},
 		Step: 0.05, Ground: true,
 	}
@@ -94,20 +93,15 @@ func TestHits(t *testing.T) {
 		want  float64
 	}{
 		{"a ball", Shape{Radius: 1}, Pose{Vec{0, 5, 0}, Quat{1}}, Vec{}, Vec{0, 1, 0}, 4},
-		{"past a ball", Shape{Radius: 1}, Pose{Vec{0, 5, 1.01}, Quat{1}}, Vec{}, Vec{0, 1, 0},
-			math.Inf(1)},
-		{"away from a ball", Shape{Radius: 1}, Pose{Vec{0, -5, 0}, Quat{1}}, Vec{}, Vec{0, 1, 0},
-			math.Inf(1)},
+		{"past a ball", Shape{Radius: 1}, Pose{Vec{0, 5, 1.01}, Quat{1}}, Vec{}, Vec{0, 1, 0}, math.Inf(1)},
+		{"away from a ball", Shape{Radius: 1}, Pose{Vec{0, -5, 0}, Quat{1}}, Vec{}, Vec{0, 1, 0}, math.Inf(1)},
 		{"the side of a capsule", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, Pose{Vec{1, 5, 0}, Quat{1}},
 			Vec{}, Vec{0, 1, 0}, 4.5},
 		{"the cap of a capsule", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, Pose{Vec{5, 0, 0}, Quat{1}},
 			Vec{}, Vec{1, 0, 0}, 1.5},
-		{"the other cap", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, Pose{Vec{-5, 0, 0}, Quat{1}}, Vec{},
-			Vec{-1, 0, 0}, 1.5},
-		{"a turned capsule", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, turned, Vec{-4, 0, 2},
-			Vec{1, 0, 0}, 3.5},
-		{"a box", Shape{Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}}, Pose{Vec{5, 0, 0}, Quat{1}},
-			Vec{}, Vec{1, 0, 0}, 4},
+		{"the other cap", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, Pose{Vec{-5, 0, 0}, Quat{1}}, Vec{}, Vec{-1, 0, 0}, 1.5},
+		{"a turned capsule", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, turned, Vec{-4, 0, 2}, Vec{1, 0, 0}, 3.5},
+		{"a box", Shape{Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}}, Pose{Vec{5, 0, 0}, Quat{1}}, Vec{}, Vec{1, 0, 0}, 4},
 		{"past a box", Shape{Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}},
 			Pose{Vec{5, 1.5, 0}, Quat{1}}, Vec{}, Vec{1, 0, 0}, math.Inf(1)},
 		{"the edge of a turned box", Shape{Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}},
@@ -214,8 +208,7 @@ func TestCameras(t *testing.T) {
 			if widest < 0.7 {
 				t.Errorf("%s, aspect %g: only %g of the picture is used", name, aspect, widest)
 			}
-			if x, y, _ := c.Project(c.Target, width,
-				height); math.Abs(x-float64(width)/2) > 1e-6 || math.Abs(y-100) > 1e-6 {
+			if x, y, _ := c.Project(c.Target, width, height); math.Abs(x-float64(width)/2) > 1e-6 || math.Abs(y-100) > 1e-6 {
 				t.Errorf("%s: the target is at %g, %g", name, x, y)
 			}
 		}
@@ -254,8 +247,7 @@ func TestMistakes(t *testing.T) {
 		"the joint of moving body 1": spoiled(func(f *Film) { f.Bodies[3].Joint = &Joint{Parent: 1} }),
 		"pose of wall":               spoiled(func(f *Film) { f.Bodies[1].Pose.Rotation = Quat{} }),
 	} {
-		for _, err := range []error{f.Check(), errtest.Of(Render(f, 0, Camera{}, 9, 9)),
-			errtest.Of(Strip(f, 2, 9, 9))} {
+		for _, err := range []error{f.Check(), errtest.Of(Render(f, 0, Camera{}, 9, 9)), errtest.Of(Strip(f, 2, 9, 9))} {
 			errtest.Want(t, err, want)
 		}
 		if Near(f, 0, 1) != (Camera{}) || Whole(f, 1) != (Camera{}) || f.Poses(30) != nil || len(f.Joints()) > 2 {
@@ -293,8 +285,7 @@ func FuzzRender(f *testing.F) {
 	f.Add(string(text), 0., 0., 0., 40.)
 	f.Add(string(text), 3., -2., 1e300, 169.)
 	f.Add(`{"Bodies":[{"Shapes":[{"Radius":1e300},{"Kind":1,"B":[1e-300,1e308,1]}]}],`+
-		`"Frames":[[{"Position":[1e308,0,-1e308],"Rotation":[5e-324,0,0,0]}]],`+
-		`"Step":1,"Ground":true}`, 0., 0., 0., 0.)
+		`"Frames":[[{"Position":[1e308,0,-1e308],"Rotation":[5e-324,0,0,0]}]],`+`"Step":1,"Ground":true}`, 0., 0., 0., 0.)
 	f.Add(`{"Bodies":[{"Shapes":[{"Radius":1e-300,"A":[1e-300,0,0]},{"Kind":7}]}],`+
 		`"Frames":[[{"Rotation":[1e308,1e308,1e308,1e308]}],`+
 		`[{"Position":[1,1,1],"Rotation":[1,0,0,0]}]],"Step":1}`, 1., 1., 1., 60.)
@@ -317,8 +308,7 @@ func FuzzRender(f *testing.F) {
 func TestIllustration(t *testing.T) {
 	changed := must.Get(Illustration("ant-uni"))
 	changed.Bodies[0].Shapes[0].Radius, changed.Frames[0][0].Position[2] = 9, 9
-	if again, _ := Illustration("ant-uni"); again.Bodies[0].Shapes[0].Radius == 9 ||
-		again.Frames[0][0].Position[2] == 9 {
+	if again, _ := Illustration("ant-uni"); again.Bodies[0].Shapes[0].Radius == 9 || again.Frames[0][0].Position[2] == 9 {
 		t.Error("a change of one illustration changes the next")
 	}
 	errtest.Want(t, errtest.Of(Illustration("ant")), "ant-uni")

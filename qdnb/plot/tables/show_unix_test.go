@@ -13,8 +13,7 @@ import (
 // In a notebook a table is HTML with plain text as an alternative.
 func TestShowInANotebook(t *testing.T) {
 	data := celltest.Displayed(t, func() error { return sample().Show("scores") })[0].Data
-	if len(data) != 2 || data[protocol.MIMETextHTML] != sample().HTML() ||
-		data[protocol.MIMETextPlain] != sample().Text() {
+	if len(data) != 2 || data[protocol.MIMETextHTML] != sample().HTML() || data[protocol.MIMETextPlain] != sample().Text() {
 		t.Errorf("sent %v", data)
 	}
 }

@@ -123,13 +123,10 @@ func TestFormats(t *testing.T) {
 	for name, c := range map[string]struct{ got, want string }{
 		"Markdown": {sample().Markdown(), "**50 % of R\\&D**\n\n" +
 			"| metric | method\\_id | scores \\| ± | note |\n|---|---|---:|---|\n" +
-			"| max | a\\_b | **7.89e5 (± 2)** | \\$x\\$ \\& \\<b> |\n" +
-			"|  | c\\*d | −3 |  |\n" +
-			"| QD | back&#92;slash |  |  |\n" +
-			"\nTwo lines \\& 100 %\n"},
+			"| max | a\\_b | **7.89e5 (± 2)** | \\$x\\$ \\& \\<b> |\n" + "|  | c\\*d | −3 |  |\n" +
+			"| QD | back&#92;slash |  |  |\n" + "\nTwo lines \\& 100 %\n"},
 		"CSV": {sample().CSV(),
-			"metric,method_id,scores | ±,note\nmax,a_b,7.89e5 (± 2),$x$ & " +
-				"<b>\nmax,c*d,-3,\nQD,back\\slash,,\n"},
+			"metric,method_id,scores | ±,note\nmax,a_b,7.89e5 (± 2),$x$ & <b>\nmax,c*d,-3,\nQD,back\\slash,,\n"},
 		"LaTeX": {sample().LaTeX(), `\begin{table}[htbp]
 \centering
 \caption{50 \% of R\&D}
@@ -195,8 +192,7 @@ func TestEdges(t *testing.T) {
 		}
 	}
 	// A row that begins with a bracket is not an argument of the line break before it.
-	table := &tables.Table{Header: []string{"a"},
-		Rows: [][]tables.Entry{tables.Row("x"), tables.Row("[2]"), tables.Row("*")}}
+	table := &tables.Table{Header: []string{"a"}, Rows: [][]tables.Entry{tables.Row("x"), tables.Row("[2]"), tables.Row("*")}}
 	errtest.Contains(t, table.LaTeX(), "\n{}[2] \\\\\n{}* \\\\\n")
 }
 
@@ -278,8 +274,7 @@ func FuzzFormats(f *testing.F) {
 			t.Errorf("%d braces open and %d close in %q", open, shut, body)
 		}
 		for _, special := range []string{"%", "#", "_"} {
-			if strings.Count(body, special) != strings.Count(body, `\`+special)+strings.Count(body,
-				`$`+special) {
+			if strings.Count(body, special) != strings.Count(body, `\`+special)+strings.Count(body, `$`+special) {
 				t.Errorf("%s is special in %q", special, body)
 			}
 		}

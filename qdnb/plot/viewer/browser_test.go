@@ -45,8 +45,7 @@ func openBrowser(t *testing.T) *browser {
 		}
 	}
 	if path == "" {
-		t.Skip("SKIPPED: Chromium is not installed, so pages were not tested (Debian, Ubuntu: apt " +
-			"install chromium)")
+		t.Skip("SKIPPED: Chromium is not installed, so pages were not tested (Debian, Ubuntu: apt install chromium)")
 	}
 	toBrowser, in, err := os.Pipe()
 	must.Do(err)
@@ -55,8 +54,7 @@ func openBrowser(t *testing.T) *browser {
 	profile := t.TempDir()
 	cmd := exec.Command(path, "--headless=new", "--no-sandbox", "--use-angle=swiftshader",
 		"--enable-unsafe-swiftshader", "--hide-scrollbars",
-		"--no-first-run", "--disable-dev-shm-usage", "--remote-debugging-pipe",
-		"--user-data-dir="+profile, "about:blank")
+		"--no-first-run", "--disable-dev-shm-usage", "--remote-debugging-pipe", "--user-data-dir="+profile, "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+profile)
 	cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // 3 and 4, as the option says
 	must.Do(cmd.Start())
@@ -157,8 +155,7 @@ func (b *browser) eval(expression string, value any) {
 			Exception struct{ Description string }
 		}
 	}
-	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true,
-		"awaitPromise": true}, &r)
+	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &r)
 	if r.ExceptionDetails != nil {
 		b.t.Fatalf("%s: %s", expression, r.ExceptionDetails.Exception.Description)
 	}
@@ -221,8 +218,7 @@ func (b *browser) middle(selector string) (at [2]float64) {
 func (b *browser) size(width, height int) {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride",
-		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500},
-		nil)
+		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
 }
 
 // click clicks in the middle of an element.

@@ -37,8 +37,7 @@ func FuzzFilm(f *testing.F) {
 	}
 	f.Add(one(`{"Position":[1e308,-1e308,1e308],"Rotation":[1e308,1e308,0,0]}`))
 	f.Add(one(`{"Position":[-1.7e308,1.7e308,0],"Rotation":[5e-324,0,0,0]}`))
-	f.Add(`{"Title":"</script>\u0000","Bodies":[{}],"Frames":[[{"Rotation":[1,0,0,0]}]],` +
-		`"Step":1,"Rewards":[1e308]}`)
+	f.Add(`{"Title":"</script>\u0000","Bodies":[{}],"Frames":[[{"Rotation":[1,0,0,0]}]],` + `"Step":1,"Rewards":[1e308]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var film scene.Film
 		if json.Unmarshal([]byte(text), &film) != nil {
@@ -65,8 +64,7 @@ func crawler(number, frames int) *scene.Film {
 		Bodies: []scene.Body{
 			{Name: "torso", Shapes: []scene.Shape{{Kind: scene.Capsule, Radius: 0.25,
 				Color: color.NRGBA{R: 90, G: 100, B: 110, A: 255}}}},
-			{Name: "wall", Fixed: true, Pose: scene.Pose{Position: scene.Vec{2, 2, 0},
-				Rotation: scene.Quat{1}},
+			{Name: "wall", Fixed: true, Pose: scene.Pose{Position: scene.Vec{2, 2, 0}, Rotation: scene.Quat{1}},
 				Shapes: []scene.Shape{{Kind: scene.Box, A: scene.Vec{0, 0, 0}, B: scene.Vec{0.3, 3, 0.5},
 					Color: color.NRGBA{R: 190, G: 185, B: 170, A: 255}}}},
 		},
@@ -104,16 +102,14 @@ func crawler(number, frames int) *scene.Film {
 		torso := scene.Pose{Position: at, Rotation: about(scene.Vec{0, 0, 1}, yaw)}
 		frame := []scene.Pose{torso}
 		for leg := range legs {
-			out := math.Pi/4 + math.Pi/2*float64(leg) + yaw + 0.4*math.Sin(0.8*float64(t)+float64(leg)) +
-				0.02*random.NormFloat64()
+			out := math.Pi/4 + math.Pi/2*float64(leg) + yaw + 0.4*math.Sin(0.8*float64(t)+float64(leg)) + 0.02*random.NormFloat64()
 			down := 0.9 + 0.3*math.Cos(0.8*float64(t)+float64(leg))
 			upper := about(scene.Vec{0, 0, 1}, out)
 			lower := times(upper, about(scene.Vec{0, 1, 0}, down))
 			hip := plus(at, turn(torso.Rotation, hip(leg)))
 			knee := plus(hip, turn(upper, scene.Vec{0.28, 0, 0}))
 			give := scene.Vec{0.003 * random.NormFloat64(), 0.003 * random.NormFloat64(), 0}
-			frame = append(frame, scene.Pose{Position: plus(plus(hip, turn(upper, scene.Vec{0.14, 0, 0})),
-				give), Rotation: upper},
+			frame = append(frame, scene.Pose{Position: plus(plus(hip, turn(upper, scene.Vec{0.14, 0, 0})), give), Rotation: upper},
 				scene.Pose{Position: plus(knee, turn(lower, scene.Vec{0.285, 0, 0})), Rotation: lower})
 		}
 		f.Frames, f.Rewards = append(f.Frames, frame), append(f.Rewards, 0.5)
@@ -272,8 +268,7 @@ func TestCellsOfARun(t *testing.T) {
 	for env, want := range map[string]int{"ant-omni": 100, "somewhere": 100, "walker-uni": 128} {
 		cells := must.Get(Cells(repertoire(t, env, square(20, 2, 3))))
 		if len(cells) != want || slices.Min(cells) < 3 || !slices.Contains(cells, 399) {
-			t.Errorf("%s: %d cells, want %d with the fittest and none that is empty: %v", env, len(cells),
-				want, cells)
+			t.Errorf("%s: %d cells, want %d with the fittest and none that is empty: %v", env, len(cells), want, cells)
 		}
 	}
 	large := repertoire(t, "walker-uni", square(2, 2, 3))

@@ -82,8 +82,7 @@ func TestBundleIsOfItsSources(t *testing.T) {
 	licence, err := os.ReadFile("LICENSE.three")
 	if err != nil || !bytes.Contains(licence, []byte("MIT License")) || !strings.Contains(notice,
 		string(bytes.TrimSpace(licence))) {
-		t.Errorf("the bundle does not begin with the licence of three.js, or LICENSE.three is "+
-			"not that licence: %v", err)
+		t.Errorf("the bundle does not begin with the licence of three.js, or LICENSE.three is not that licence: %v", err)
 	}
 }
 
@@ -287,9 +286,8 @@ func skillPlays(t *testing.T, b *browser) {
 		t.Errorf("poses differ by %g m and %g rad", far, turned)
 	}
 
-	b.call("Emulation.setEmulatedMedia",
-		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme",
-			"value": "dark"}}}, nil)
+	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme",
+		"value": "dark"}}}, nil)
 	b.wait(`document.documentElement.classList.contains("dark")`)
 	if light := brightness(t, settled(b, "skill-dark")); light > 90 {
 		t.Errorf("brightness %g where dark is preferred", light)
@@ -342,8 +340,7 @@ func mapChooses(t *testing.T, b *browser) {
 	at := b.middle(`[data-entry="4"]`)
 	b.mouse("mouseMoved", at[0], at[1])
 	if got := readout(); !strings.HasPrefix(got, "cell 4") || !strings.Contains(got, "fitness") ||
-		!strings.Contains(got, "final x (m)") ||
-		b.text(`document.querySelector("text.name").textContent`) != "Final x (m)" {
+		!strings.Contains(got, "final x (m)") || b.text(`document.querySelector("text.name").textContent`) != "Final x (m)" {
 		t.Errorf("pointing at cell 4 shows %q", got)
 	}
 	// The archived results of a cell and the results of its film are distinguished.
@@ -354,12 +351,10 @@ func mapChooses(t *testing.T, b *browser) {
 	}
 	archived := b.text(`document.querySelectorAll("#readout tr")[1].cells[1].textContent`)
 	if got := cells(); !strings.HasPrefix(got, "cell 7|as archived|this episode|fitness|"+archived+
-		"|−7.500|final x (m)|") || !strings.HasSuffix(got, "|0.700") ||
-		archived == "−7.500" {
+		"|−7.500|final x (m)|") || !strings.HasSuffix(got, "|0.700") || archived == "−7.500" {
 		t.Errorf("readout of cell 7: %q", got)
 	}
-	if got := readout(); !strings.Contains(got,
-		"This episode starts from a different initial state than the archived one.") {
+	if got := readout(); !strings.Contains(got, "This episode starts from a different initial state than the archived one.") {
 		t.Errorf("readout of cell 7: %q", got)
 	}
 	if got := b.text(`document.getElementById("subtitle").textContent`); got != "this episode: fitness −1.5 & more" {
@@ -394,8 +389,7 @@ func mapChooses(t *testing.T, b *browser) {
 		return [r.width / p.width, r.height / p.height];
 	})()`, &part)
 	if part[0] < 0.8 || part[1] < 0.85 {
-		t.Errorf("at 1440 x 900 the map takes %.2f of the width of its panel and %.2f of the height",
-			part[0], part[1])
+		t.Errorf("at 1440 x 900 the map takes %.2f of the width of its panel and %.2f of the height", part[0], part[1])
 	}
 	// On a phone the map is above the stage, and nothing is wider than the window.
 	b.open(page, 390, 780)
@@ -445,8 +439,7 @@ func inNotebook(t *testing.T, b *browser) {
 	frame := must.Get(grid(t, 6, 10, 40).Frame())
 	path := filepath.Join(t.TempDir(), "notebook.html")
 	outer := "<!DOCTYPE html><html><head><meta name='viewport' content='width=device-width'></head>" +
-		"<body style='margin:8px' data-jp-theme-light='false'><h1>A notebook</h1>" + frame +
-		"<p>after it</p></body></html>"
+		"<body style='margin:8px' data-jp-theme-light='false'><h1>A notebook</h1>" + frame + "<p>after it</p></body></html>"
 	must.Do(os.WriteFile(path, []byte(outer), 0o666))
 	for width, height := range map[int]string{1000: "540px", 390: "800px"} {
 		b.size(width, 900)
