@@ -148,8 +148,8 @@ func succeed(t *testing.T, args ...string) ending {
 	return e
 }
 
-// logged matches what the sweep of a plan logs about its lines.
-var logged = regexp.MustCompile(`^\d\d:\d\d:\d\d `)
+// logged matches what the sweep of a plan logs about its lines, and the answer to an interrupt.
+var logged = regexp.MustCompile(`^\d\d:\d\d:\d\d |^qdnb: stopping`)
 
 // says checks the status of a process, and that the last line of its messages contains all words. Only the log of a
 // sweep may stand before it.

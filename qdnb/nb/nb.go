@@ -13,7 +13,10 @@ import (
 	"os/signal"
 	"reflect"
 	"strings"
+	"sync"
 	"syscall"
+
+	"golang.org/x/term"
 
 	"example.com/qdnb/internal/cell"
 )
@@ -62,10 +65,25 @@ func Draw(d Drawing, err error) {
 }
 
 // Interruptible returns a context that is cancelled by SIGINT, which Jupyter sends to interrupt a
-// cell, or by SIGTERM. Functions that compute runs then save a checkpoint and return. A second
-// signal ends the process at once.
-func Interruptible() context.Context {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second signal finds no handler
+// cell, or by SIGTERM. Functions that compute runs then save a checkpoint and return, once XLA has
+// compiled, which nothing interrupts: so SIGINT prints a line at once. A second signal ends the process
+// at once. All calls return the same context.
+func Interruptible() context.Context { return interruptible() }
+
+var interruptible = sync.OnceValue(func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		received := <-signals
+		signal.Stop(signals) // the second signal finds no handler
+		if received == os.Interrupt {
+			if term.IsTerminal(int(os.Stderr.Fd())) {
+				fmt.Fprintln(os.Stderr) // leaves the line of a progress bar
+			}
+			fmt.Fprintln(os.Stderr, "qdnb: stopping, which may wait for a compilation; interrupt again to end at once")
+		}
+		cancel()
+	}()
 	return ctx
-}
+})

@@ -1,11 +1,14 @@
 package nb
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -50,5 +53,32 @@ func TestDrawOfNil(t *testing.T) {
 			strings.Count(string(out), "\n") != 1 {
 			t.Errorf("%s: %v, said %q; want one line and an exit status", name, err, out)
 		}
+	}
+}
+
+// Nothing interrupts XLA while it compiles: the first signal is answered at once, and the second one ends the process.
+func TestInterruptedCompilation(t *testing.T) {
+	if _, ok := os.LookupEnv("QDNB_TEST_COMPILE"); ok {
+		Interruptible()
+		Interruptible()
+		fmt.Println("compiling")
+		time.Sleep(time.Minute)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestInterruptedCompilation$")
+	cmd.Env = append(os.Environ(), "QDNB_TEST_COMPILE=")
+	out := must.Get(cmd.StdoutPipe())
+	cmd.Stderr = cmd.Stdout
+	must.Do(cmd.Start())
+	lines := bufio.NewReader(out)
+	for _, want := range []string{"compiling", "qdnb: stopping"} {
+		if line, err := lines.ReadString('\n'); !strings.HasPrefix(line, want) {
+			t.Errorf("said %q, %v; want %q", line, err, want)
+		}
+		must.Do(cmd.Process.Signal(os.Interrupt))
+	}
+	rest := must.Get(io.ReadAll(lines))
+	if err := cmd.Wait(); err == nil || err.Error() != "signal: interrupt" || len(rest) > 0 {
+		t.Errorf("after the second signal: %v, %q", err, rest)
 	}
 }
