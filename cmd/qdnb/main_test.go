@@ -336,6 +336,9 @@ func TestRobot(t *testing.T) {
 	}
 	refuses(t, mistake{[]string{"robot", ant, "--verify"}, 1, "give that file"},
 		mistake{[]string{"robot", "../../envs/mujoco/testdata/refused/mocap_model.json", "--picture", picture}, 1, "(nmocap)"})
+	stdout, _ = succeed(t, "robot", "../../envs/robots/go1.json", "--picture", picture)
+	errtest.Contains(t, stdout, "\nFR_calf - RL_calf    8\n", "of 97 possible contacts without friction between links",
+		"of 65 possible contacts with friction between links")
 	const collides = "../../envs/mujoco/testdata/refused/ellipsoid_collides_model.json" // it is shown all the same
 	if stdout, _ = succeed(t, "robot", collides, "--picture", picture); !strings.Contains(stdout, " is left out: ") {
 		t.Errorf("no note tells of contacts that are not modelled: %s", stdout)

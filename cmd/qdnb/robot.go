@@ -322,7 +322,8 @@ func printMuJoCo(system *mujoco.System) {
 	fmt.Fprintln(table, "\ncontact\tpairs of geoms")
 	count, order := map[string]int{}, []string{}
 	for _, pair := range system.Pairs() {
-		key := names[m.GeomBodyID[pair.Geom1]] + " - " + names[m.GeomBodyID[pair.Geom2]]
+		a, b := m.GeomBodyID[pair.Geom1], m.GeomBodyID[pair.Geom2]
+		key := names[min(a, b)] + " - " + names[max(a, b)]
 		if count[key]++; count[key] == 1 {
 			order = append(order, key)
 		}

@@ -267,8 +267,12 @@ func (s *System) selection(parts []*contactSet) *contactSet {
 		}
 	}
 	if set.rows < set.margin.Rows {
-		s.notes = append(s.notes, fmt.Sprintf("of %d possible contacts between links, the %d deepest act at a time",
-			set.margin.Rows, set.rows))
+		kind := "with friction"
+		if set.dim == 1 {
+			kind = "without friction"
+		}
+		s.notes = append(s.notes, fmt.Sprintf("of %d possible contacts %s between links, the %d deepest act at a time",
+			set.margin.Rows, kind, set.rows))
 	}
 	return set
 }

@@ -2,12 +2,13 @@ package mujoco
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"reflect"
 	"strings"
+
+	"example.com/qdnb/internal/names"
 )
 
 // maxModel is the size of the largest file of a compiled model, in bytes. A humanoid has 24 kB, hulls of meshes
@@ -49,10 +50,7 @@ func readModel(file io.Reader) (m Model, err error) {
 		Sizes, Opt, Names, Arrays map[string]any
 	}
 	if err := json.Unmarshal(text, &content); err != nil {
-		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) && syntax.Offset >= int64(len(text)) {
-			return m, fmt.Errorf("the file is cut off after %d bytes", len(text))
-		}
-		return m, err
+		return m, names.JSON(err)
 	}
 	if m.Version = content.Version; m.Version != Version {
 		return m, fmt.Errorf("it was compiled by MuJoCo %.20q: compile the XML again with version %s", m.Version,
