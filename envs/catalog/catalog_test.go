@@ -1,18 +1,18 @@
 package catalog_test
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/errtest"
 )
 
 func TestTasks(t *testing.T) {
 	for _, name := range catalog.Names() {
 		task, ok := catalog.Find(name)
-		if !ok || task.Name != name {
-			t.Errorf("%s: %+v", name, task)
-		}
+		errtest.Equal(t, name, fmt.Sprint(ok, task.Name), fmt.Sprint(true, name))
 		if err := task.Validate(); err != nil {
 			t.Error(err)
 		}

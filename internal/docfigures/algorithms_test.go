@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -49,9 +50,7 @@ func TestPicturesHaveCommands(t *testing.T) {
 	}
 	slices.Sort(drawn)
 	slices.Sort(found)
-	if !slices.Equal(found, drawn) {
-		t.Errorf("docs has the pictures %v; commands draw %v", found, drawn)
-	}
+	errtest.Equal(t, "pictures in docs, and those that commands draw", found, drawn)
 }
 
 // The table of the page is that of the measurements.

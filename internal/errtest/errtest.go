@@ -12,7 +12,7 @@ import (
 func Want(t testing.TB, err error, texts ...string) {
 	t.Helper()
 	if err == nil {
-		t.Errorf("no error, want one with %q", texts)
+		t.Errorf("no error, want one with the texts %q", texts)
 	} else if strings.Contains(err.Error(), "\n") || slices.ContainsFunc(texts,
 		func(text string) bool { return !strings.Contains(err.Error(), text) }) {
 		t.Errorf("%v; want one line with %q", err, texts)

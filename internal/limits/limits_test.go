@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/limits"
 )
 
@@ -40,9 +41,7 @@ func TestLimits(t *testing.T) {
 		if err := limits.Of(&s); err != nil {
 			got = err.Error()
 		}
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		errtest.Equal(t, "the error", got, want)
 	}
 }
 
@@ -73,8 +72,6 @@ func TestNilEmbeddedParts(t *testing.T) {
 		}{part}); err != nil {
 			got = err.Error()
 		}
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		errtest.Equal(t, "the error", got, want)
 	}
 }

@@ -35,12 +35,8 @@ func TestTextOfFilesIsShownInALine(t *testing.T) {
 		"\x1b[2J": `"\x1b[2J"`, long: long[:240] + "..."} {
 		errtest.Equal(t, text, Plain(text), want)
 	}
-	if got := Quote("a\tb"); got != `"a\tb"` {
-		t.Error(got)
-	}
-	if got := List([]string{"a", "b\n"}); got != `a, "b\n"` {
-		t.Error(got)
-	}
+	errtest.Equal(t, "a quoted text", Quote("a\tb"), `"a\tb"`)
+	errtest.Equal(t, "a list", List([]string{"a", "b\n"}), `a, "b\n"`)
 	if got := List(make([]string, 300)); !strings.HasSuffix(got, ", and 100 more") {
 		t.Error(got)
 	}

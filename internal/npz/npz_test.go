@@ -107,17 +107,13 @@ func TestConversions(t *testing.T) {
 		"uint32": Of([]uint32{1, 0}), "uint64": Of([]uint64{1, 0}), "uint8": Of([]uint8{1, 0}),
 		"bool": Of([]bool{true, false}),
 	} {
-		if a.DType() != name || a.Len() != 2 {
-			t.Errorf("%s: dtype %s, length %d", name, a.DType(), a.Len())
-		}
+		errtest.Equal(t, name, fmt.Sprint(a.DType(), a.Len()), fmt.Sprint(name, 2))
 		for _, got := range []any{must.Get(a.Float32s()), must.Get(a.Float64s()), must.Get(a.Int32s()),
 			must.Get(Values[int64](a))} {
 			errtest.Equal(t, name, fmt.Sprint(got), "[1 0]")
 		}
 	}
-	if v, err := Of([]int{1, 0}).Int32s(); err != nil || !slices.Equal(v, []int32{1, 0}) {
-		t.Errorf("int: %v, %v", v, err)
-	}
+	errtest.Equal(t, "int", must.Get(Of([]int{1, 0}).Int32s()), []int32{1, 0})
 	own := []float32{1}
 	if v, _ := Of(own).Float32s(); &v[0] != &own[0] {
 		t.Error("a float32 array was copied")
@@ -126,25 +122,15 @@ func TestConversions(t *testing.T) {
 		Of([]float32{1.5}), Of([]float64{math.NaN()}), Of([]float64{math.Inf(1)}), Of([]float64{1 << 63}),
 		Of([]uint64{math.MaxUint64}),
 	} {
-		if v, err := Values[int64](a); err == nil {
-			t.Errorf("%v became %v", a.Data, v)
-		}
+		errtest.Want(t, errtest.Of(Values[int64](a)), "is not an integer of type int64")
 	}
 	for _, a := range []Array{Of([]int64{1 << 31}), Of([]float64{1 << 31})} {
-		if v, err := a.Int32s(); err == nil {
-			t.Errorf("2^31 became %v", v)
-		}
+		errtest.Want(t, errtest.Of(a.Int32s()), "is not an integer of type int32")
 	}
-	if v, err := Values[int64](Of([]float64{math.MinInt64})); err != nil || v[0] != math.MinInt64 {
-		t.Errorf("-2^63 became %v, %v", v, err)
-	}
+	errtest.Equal(t, "-2^63", must.Get(Values[int64](Of([]float64{math.MinInt64})))[0], math.MinInt64)
 	for _, bad := range []Array{{}, {Data: []string{"a"}}, {Data: 3}} {
-		if _, err := bad.Float32s(); err == nil {
-			t.Errorf("%v became float32", bad)
-		}
-		if _, err := Values[int64](bad); err == nil {
-			t.Errorf("%v became int64", bad)
-		}
+		errtest.Want(t, errtest.Of(bad.Float32s()), "an array cannot hold ")
+		errtest.Want(t, errtest.Of(Values[int64](bad)), "an array cannot hold ")
 	}
 }
 
@@ -161,9 +147,7 @@ func TestWrongArraysAreRefused(t *testing.T) {
 		"rank":     {Shape: slices.Repeat([]int{1}, maxRank+1), Data: []float32{1}},
 	} {
 		path := filepath.Join(t.TempDir(), "a.npz")
-		if err := Write(path, map[string]Array{name: a}); err == nil {
-			t.Errorf("%q was written", name)
-		}
+		errtest.Want(t, Write(path, map[string]Array{name: a}), "array ")
 		if files, _ := os.ReadDir(filepath.Dir(path)); len(files) > 0 {
 			t.Errorf("%q left %s", name, files[0].Name())
 		}
@@ -357,9 +341,7 @@ func TestDamageIsNoticed(t *testing.T) {
 		return r.ReadAll()
 	}
 	for n := 0; n < len(whole); n += 7 {
-		if _, err := read(whole[:n]); err == nil {
-			t.Errorf("%d of %d bytes were read without an error", n, len(whole))
-		}
+		errtest.Want(t, errtest.Of(read(whole[:n])), "not an .npz file, or cut off")
 	}
 	undetected := 0
 	for i := range whole {
@@ -452,8 +434,6 @@ func readAll(t *testing.T, data []byte) {
 		if err := a.Check(); err != nil {
 			t.Errorf("array %q that was read is wrong: %v", key, err)
 		}
-		if headerErr != nil || !reflect.DeepEqual(shape, a.Shape) {
-			t.Errorf("array %q has shape %v, its header says %v (%v)", key, a.Shape, shape, headerErr)
-		}
+		errtest.Equal(t, key, fmt.Sprint(headerErr, shape), fmt.Sprint(nil, a.Shape))
 	}
 }

@@ -1,9 +1,12 @@
 package pareto
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 // Hypervolumes of boxes: single ones, overlapping ones, and solutions at or below the reference
@@ -49,7 +52,5 @@ func TestFront(t *testing.T) {
 func TestFronts(t *testing.T) {
 	inf := float32(math.Inf(-1))
 	fronts := slices.Collect(Fronts([]float32{1, 2, inf, inf, inf, inf, inf, inf, 3, 4, 5, 6}, 3, 2))
-	if len(fronts) != 2 || len(fronts[0]) != 1 || len(fronts[1]) != 2 || fronts[1][1][1] != 6 {
-		t.Errorf("%v", fronts)
-	}
+	errtest.Equal(t, "fronts", fmt.Sprint(len(fronts), len(fronts[0]), len(fronts[1]), fronts[1][1][1]), "2 1 2 6")
 }

@@ -55,9 +55,7 @@ func TestSettingsOfParts(t *testing.T) {
 	must.Do(runs.Set(a, "sigma=7", "mix.1.rate=5", "sizes=1,2", "batch=1e1"))
 	const changed = `{"batch":10,"mix.1.rate":5,"rate":1,"share":0.5,"sigma":7,"sizes":[1,2]}`
 	errtest.Equal(t, "changed", string(must.Get(parts.Marshal(a))), changed)
-	if len(original.(strategy).Sizes) != 0 {
-		t.Error("the original part is changed, too")
-	}
+	errtest.Equal(t, "sizes of the original part", len(original.(strategy).Sizes), 0)
 	must.Do(runs.Set(a, "rate=9"))
 	if a.Rate != 9 || a.Mix[0].Maker.(strategy).Rate != 9 || a.Mix[1].Maker.(wrapped).Rate != 9 {
 		t.Errorf("a setting of several parts: %+v", a)
@@ -72,9 +70,7 @@ func TestSettingsOfParts(t *testing.T) {
 		}
 	}
 	a.Mix[0].Maker = strategy{Rate: math.NaN()}
-	if _, err := parts.Marshal(a); err == nil {
-		t.Error("NaN is written as JSON")
-	}
+	errtest.Want(t, errtest.Of(parts.Marshal(a)), "unsupported value: NaN")
 }
 
 // A setting that is left out where it is zero is written for a part that differs from an earlier one in it.
@@ -104,9 +100,7 @@ func TestPointersToParts(t *testing.T) {
 		t.Errorf("%+v and %+v", got, own)
 	}
 	a.Keep = (*strategy)(nil)
-	if got := string(must.Get(parts.Marshal(a))); got != `{"batch":0,"rate":0}` {
-		t.Error(got)
-	}
+	errtest.Equal(t, "as JSON", string(must.Get(parts.Marshal(a))), `{"batch":0,"rate":0}`)
 }
 
 // Change finds the algorithm, a part, and what a part embeds.

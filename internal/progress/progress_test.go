@@ -40,9 +40,8 @@ func TestNotebookBarIsOneOutputThatStays(t *testing.T) {
 	b.Done("100 generations")
 	b.Done("again")
 	b.Update(1, "late")
-	if last := pages[len(pages)-1]; last != "<code>map&lt;elites&gt;  100 generations</code>" || !flushed {
-		t.Errorf("the last page is %q, flushed: %v", last, flushed)
-	}
+	errtest.Equal(t, "the last page, and whether it was flushed", fmt.Sprint(pages[len(pages)-1], flushed),
+		"<code>map&lt;elites&gt;  100 generations</code>true")
 }
 
 func TestPlainBarIsALineNowAndThen(t *testing.T) {
@@ -95,9 +94,7 @@ func TestTerminalBarKeepsToOneLine(t *testing.T) {
 		clock.advance(time.Second)
 	}
 	b.Done("finished")
-	if !strings.Contains(out.String(), "50%") || !strings.Contains(out.String(), "|  5s left  detail ") {
-		t.Errorf("half-way it should say so: %q", out.String())
-	}
+	errtest.Contains(t, out.String(), "50%", "|  5s left  detail ")
 	if n := strings.Count(out.String(), "\n"); n != 1 || !strings.HasSuffix(out.String(), "run  finished\n") {
 		t.Errorf("%d lines: %q", n, out.String())
 	}

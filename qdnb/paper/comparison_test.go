@@ -220,9 +220,7 @@ func TestComparisons(t *testing.T) {
 	if e := table.Rows[1][2]; e.Text != "1.00 (0.029)" || !e.Bold {
 		t.Errorf("%+v, want 1.00 (0.029) in bold", e)
 	}
-	if _, err := Comparisons(scored(), [2]string{"aurora", "pga-map-elites"}); err == nil {
-		t.Error("a pair without runs: no error")
-	}
+	errtest.Want(t, errtest.Of(Comparisons(scored(), [2]string{"aurora", "pga-map-elites"})), "no pair of methods has runs")
 }
 
 // Scores are divided by the largest on their environment. A method that lacks an environment is
@@ -279,9 +277,7 @@ func TestClaims(t *testing.T) {
 			t.Errorf("%+v", row)
 		}
 	}
-	if all, err := Claims(data); err != nil || len(all.Rows) != len(claims.Check(data.Tables)) {
-		t.Errorf("all: %v", err)
-	}
+	errtest.Equal(t, "claims", len(must.Get(Claims(data)).Rows), len(claims.Check(data.Tables)))
 	errtest.Want(t, errtest.Of(Claims(data, "adaptatio")), `unknown claim "adaptatio"`)
 }
 
@@ -479,9 +475,7 @@ func TestPublishedTablesAreComplete(t *testing.T) {
 		}
 		errtest.Equal(t, fmt.Sprintf("%s: a mean of", p.Method), float64(sum)/float64(len(paperEnvs)), p.Mean)
 	}
-	if len(Published(8)) != len(mainMethods) || len(Published(2)) != 0 {
-		t.Error("numbers too many")
-	}
+	errtest.Equal(t, "published scores", fmt.Sprint(len(Published(8)), len(Published(2))), fmt.Sprint(len(mainMethods), 0))
 	if _, ok := PublishedOf(9, "sac", "ant-uni", results.QDScore); ok {
 		t.Error("of SAC nothing is published")
 	}

@@ -145,13 +145,9 @@ func TestCurveAxis(t *testing.T) {
 		long.curves = append(long.curves, curve)
 	}
 	x := stepsAxis(1e9).over([]seeds{short, long})
-	if !x.log || x.low != 10 || x.high != 10989 {
-		t.Errorf("the axis is %+v", x)
-	}
+	errtest.Equal(t, "the axis", fmt.Sprint(x.log, x.low, x.high), "true 10 10989")
 	p := must.Get(x.panel([]seeds{short, long}, curveCoverage, ""))
-	if a := seriesNamed(t, p, "a"); !slices.Equal(a.X, []float64{10, 100}) {
-		t.Errorf("it has points at %v, want none at 0", a.X)
-	}
+	errtest.Equal(t, "points, none of which is at 0", seriesNamed(t, p, "a").X, []float64{10, 100})
 	b := seriesNamed(t, p, "b")
 	if n := len(b.X); n > curvePoints || n < curvePoints/2 || b.X[n-1] != 10989 || b.Y[n-1] != 999 {
 		t.Errorf("%d points, the last at %g: %g", n, b.X[n-1], b.Y[n-1])
@@ -187,9 +183,8 @@ func TestPriorCoverage(t *testing.T) {
 		t.Fatalf("%d curves, %q, %q", len(p.Legend), p.X.Label.Text, p.Y.Label.Text)
 	}
 	with, without := linesOf(p)[0], linesOf(p)[1]
-	if with.Y[1] != 41 || without.Y[1] != 11 || without.Low[1] != 10.5 || with.Style != nil {
-		t.Errorf("coverage ends at %g and %g, want 41 with prior and 11 without", with.Y[1], without.Y[1])
-	}
+	errtest.Equal(t, "coverage with and without prior", fmt.Sprint(with.Y[1], without.Y[1], without.Low[1], with.Style),
+		"41 11 10.5 <nil>")
 	own := figures.MethodStyles("dads-reward")["dads-reward"]
 	if s := without.Style; s == nil || s.Color != own.Color || len(s.Dashes) == 0 || s.Name != "DADS+REWARD, no prior" {
 		t.Errorf("without prior it is drawn as %+v, want dashes of the method's colour", s)
@@ -218,13 +213,9 @@ func TestHurdles(t *testing.T) {
 			t.Fatalf("%+v", panels)
 		}
 		s := seriesNamed(t, panels[0], "map-elites")
-		if want := average([]float64{10, 20, 40, 100}); !slices.Equal(s.X, []float64{0, 100}) || s.Y[1] != want ||
-			s.Low[1] != 17.5 || s.High[1] != 55 {
-			t.Errorf("%s: %+v", name, s)
-		}
-		if hurdles := linesOf(panels[1])[0]; hurdles.Y[1] != s.Y[1]/10 {
-			t.Errorf("%s: %g hurdles", name, hurdles.Y[1])
-		}
+		errtest.Equal(t, name+": x, mean and quartiles", fmt.Sprint(s.X, s.Y[1], s.Low[1], s.High[1]),
+			fmt.Sprint([]float64{0, 100}, average([]float64{10, 20, 40, 100}), 17.5, 55))
+		errtest.Equal(t, name+": hurdles", linesOf(panels[1])[0].Y[1], s.Y[1]/10)
 		if s := seriesNamed(t, panels[0], "aurora"); !slices.Equal(s.X, []float64{4, 10}) || !slices.Equal(s.Y, s.X) {
 			t.Errorf("%s: at %v it is %v, want y = x at 4 and 10", name, s.X, s.Y)
 		}
@@ -262,15 +253,11 @@ func TestSensitivity(t *testing.T) {
 		t.Fatalf("settings: %v, %+v", err, table)
 	}
 	row := texts(table.Rows[0])
-	if want := []string{"ant-uni", "MAP-Elites", "3", "σ1 0, σ2 0", "100", "σ1 2, σ2 0", "40.0",
-		"0.40"}; !slices.Equal(row, want) {
-		t.Errorf("%q, want %q", row, want)
-	}
+	errtest.Equal(t, "a row of settings", row,
+		[]string{"ant-uni", "MAP-Elites", "3", "σ1 0, σ2 0", "100", "σ1 2, σ2 0", "40.0", "0.40"})
 	add("dads-reward", "walker-uni", 0, 0, 10)
 	add("dads-reward", "walker-uni", 1, 0, -10)
-	if groups, err := sensitivityGroups(data); err != nil || fromZero(groups) != [2]float64{} {
-		t.Errorf("of a negative score: %v, %v", err, fromZero(groups))
-	}
+	errtest.Equal(t, "of a negative score", fromZero(must.Get(sensitivityGroups(data))), [2]float64{})
 }
 
 // A curve keeps its last point, although 488.5 / 60 * 60 rounds to more.
@@ -332,9 +319,7 @@ func TestAdaptationPanels(t *testing.T) {
 			Low: []float64{17.5, 107.5, -87.5}, High: []float64{47.5, 137.5, -57.5}},
 	}
 	gravity := drawn[0][0]
-	if gravity.Title.Text != "ant-uni" || gravity.X.Min != 0.25 || gravity.X.Max != 5 {
-		t.Errorf("%s from %g to %g", gravity.Title.Text, gravity.X.Min, gravity.X.Max)
-	}
+	errtest.Equal(t, "gravity and its axis", fmt.Sprint(gravity.Title.Text, gravity.X.Min, gravity.X.Max), "ant-uni0.25 5")
 	for i, s := range linesOf(gravity) {
 		if w := want[i]; s.Name != w.Name || !reflect.DeepEqual([][]float64{s.X, s.Y, s.Low, s.High},
 			[][]float64{w.X, w.Y, w.Low, w.High}) {
@@ -393,9 +378,7 @@ func TestRewardAdaptation(t *testing.T) {
 	if s := linesOf(drawn[1][1]); len(s) != 1 || s[0].Name != "diayn" || s[0].Y[1] != 8 {
 		t.Errorf("leg of walker-uni: %+v", s)
 	}
-	if len(drawn[0]) != 2 {
-		t.Errorf("targets without runs: %+v", drawn[0])
-	}
+	errtest.Equal(t, "targets without runs", len(drawn[0]), 2)
 }
 
 // Medians over seeds for each target position, the best in bold. Methods without such runs are left
@@ -441,16 +424,12 @@ func TestAdaptationSkills(t *testing.T) {
 	table, err := AdaptationSkills(data, results.Gravity, "") // ant-uni, the only one
 	must.Do(err)
 	want := [][]tables.Entry{tables.Row("MAP-Elites", "2", "", "1"), tables.Row("DADS+REWARD", "2", "1", "")}
-	if !reflect.DeepEqual(table.Rows, want) || !reflect.DeepEqual(table.Header,
-		[]string{"method", "skills", "× 0.5", "× 1"}) {
-		t.Errorf("%q\n%+v, want %+v", table.Header, table.Rows, want)
-	}
+	errtest.Equal(t, "rows and header", fmt.Sprint(table.Rows, table.Header),
+		fmt.Sprint(want, []string{"method", "skills", "× 0.5", "× 1"}))
 	data.Adapted = slices.DeleteFunc(data.Adapted, func(a results.Adapted) bool { return a.Perturbation == results.Gravity })
 	for env, want := range map[string]string{"walker-uni": "gravity on walker-uni: no run",
 		"": "gravity on any environment: no run"} {
-		if _, err := AdaptationSkills(data, results.Gravity, env); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q without runs: %v, want %q", env, err, want)
-		}
+		errtest.Want(t, errtest.Of(AdaptationSkills(data, results.Gravity, env)), want)
 	}
 }
 
@@ -474,7 +453,5 @@ func TestRewardImpact(t *testing.T) {
 	for i, row := range table.Rows {
 		errtest.Equal(t, "row", texts(row), want[i])
 	}
-	if len(table.Rows) != 2 || len(table.Header) != 5 {
-		t.Errorf("%d rows, header %q", len(table.Rows), table.Header)
-	}
+	errtest.Equal(t, "rows and columns", fmt.Sprint(len(table.Rows), len(table.Header)), "2 5")
 }

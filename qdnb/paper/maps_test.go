@@ -124,9 +124,7 @@ func TestRepertoires(t *testing.T) {
 		"Right foot", "Left foot", "5200", "5300", "Fitness")
 	containsNot(t, text, "AURORA", "SAC", "ant-maze", "halfcheetah-uni", "500", "−200")
 
-	if run, err := f.data.Best("map-elites", "ant-trap"); err != nil || run.Config.Seed != 1 {
-		t.Errorf("the best run: %+v, %v", run, err)
-	}
+	errtest.Equal(t, "the seed of the best run", must.Get(f.data.Best("map-elites", "ant-trap")).Config.Seed, 1)
 	errtest.Want(t, errtest.Of(f.data.Best("aurora", "ant-trap")), "aurora on ant-trap")
 
 	width, height := must.Get(figure.Figure()).Bounds()

@@ -74,9 +74,7 @@ func TestShippedFigures(t *testing.T) {
 	dir, lines := shippable(t)
 	full := must.Get(Open(dir))
 	small := must.Get(Open(shipped(t, dir, lines)))
-	if small.Complete != 2 || len(small.Lines) != 2 {
-		t.Errorf("%d of %d lines", small.Complete, len(small.Lines))
-	}
+	errtest.Equal(t, "lines", fmt.Sprint(small.Complete, len(small.Lines)), "2 2")
 	for _, id := range []string{"figure-2", "figure-6", "figure-8", "figure-9", "figure-12b"} {
 		item, err := Find(id)
 		must.Do(err)
@@ -154,9 +152,7 @@ func TestShipAgain(t *testing.T) {
 	must.Get(Ship(out, lines, filepath.Join(dir, RunsFolder), about))
 	after := read()
 	for path, text := range after {
-		if text != before[path] {
-			t.Errorf("%s differs", path)
-		}
+		errtest.Equal(t, path, text, before[path])
 	}
 	errtest.Equal(t, "files", len(after), len(before))
 	errtest.Want(t, errtest.Of(Ship(dir, lines, filepath.Join(dir, RunsFolder), about)), "choose another folder")
@@ -442,9 +438,8 @@ func TestShipAdaptation(t *testing.T) {
 	for i, v := range got.Values {
 		a, x := v.Best()
 		b, y := want.Values[i].Best()
-		if a != b || x != y || v.Count != skills || len(v.Skills) != 2 || v.X != want.Values[i].X {
-			t.Errorf("value %d: skill %d of %d (%d shipped) scores %v; want %d, %v", i, a, v.Count, len(v.Skills), x, b, y)
-		}
+		errtest.Equal(t, fmt.Sprintf("value %d: the best skill and its score", i), fmt.Sprint(a, x, v.Count, len(v.Skills), v.X),
+			fmt.Sprint(b, y, skills, 2, want.Values[i].X))
 	}
 	if text, _ := json.Marshal(got.Skills); !strings.Contains(fmt.Sprint(string(text)), "map-elites") {
 		t.Errorf("skills of %s", text)

@@ -346,9 +346,7 @@ func TestUseMachineKeepsTheHistory(t *testing.T) {
 		for _, u := range s.Machines {
 			got = append(got, fmt.Sprint(u.Machine, " ", u.Backend, " ", u.Commit, " ", u.After))
 		}
-		if strings.Join(got, ", ") != c.want || differs != c.differs || s.Backend != c.backend {
-			t.Errorf("%v: the history is %q, differs %v", c, got, differs)
-		}
+		errtest.Equal(t, c, fmt.Sprint(strings.Join(got, ", "), differs, s.Backend), fmt.Sprint(c.want, c.differs, c.backend))
 	}
 }
 
@@ -505,9 +503,7 @@ func TestLoadDoesNotLeaveTheFolderOfAPath(t *testing.T) {
 		errtest.Equal(t, path, must.Get(LoadFrom(t.TempDir(), path)).Dir, w.Dir)
 	}
 	elsewhere := filepath.Join(t.TempDir(), prefix)
-	if run, err := LoadFrom(root, elsewhere); err == nil {
-		t.Errorf("%s loads %s", elsewhere, run.Dir)
-	}
+	errtest.Want(t, errtest.Of(LoadFrom(root, elsewhere)), "no run ")
 }
 
 // The runs of notebooks are in a folder of their own, which the error names.
@@ -527,10 +523,7 @@ func TestLoadNamesTheFolderThatHasTheRun(t *testing.T) {
 	must.Do(os.MkdirAll(filepath.Join(root, "docs"), 0o777))
 	must.Do(os.Rename(filepath.Join(root, "notebooks", "runs"), filepath.Join(root, "runs")))
 	t.Chdir(filepath.Join(root, "docs"))
-	if _, err := Load(w.Name()); err == nil || !strings.HasSuffix(err.Error(),
-		"did you mean "+filepath.Join("..", "runs", w.Name())+"?") {
-		t.Error(err)
-	}
+	errtest.Want(t, errtest.Of(Load(w.Name())), "did you mean "+filepath.Join("..", "runs", w.Name())+"?")
 }
 
 // A run prints as a line, with and without its address.

@@ -200,9 +200,8 @@ func readFolder(t *testing.T, dir string) {
 	}
 	var status Status
 	must.Do(json.Unmarshal(must.Get(json.Marshal(run.Status)), &status))
-	if !reflect.DeepEqual(status.Progress, run.Status.Progress) || status.MaxFitness != run.Status.MaxFitness {
-		t.Errorf("%+v came back as %+v", run.Status, status)
-	}
+	errtest.Equal(t, "a status", fmt.Sprint(status.Progress, status.MaxFitness),
+		fmt.Sprint(run.Status.Progress, run.Status.MaxFitness))
 	table, err := run.Metrics()
 	hostile.Error(t, err)
 	if err == nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"example.com/qdnb/internal/errtest"
@@ -45,10 +44,8 @@ func TestRepertoireFigures(t *testing.T) {
 	want := Stats{MaxFitness: -1, Coverage: 50, QDScore: -4 + 2*585.775, Filled: 2, Cells: 4}
 	errtest.Equal(t, "stats", r.Stats(), want)
 	errtest.Equal(t, "filled", r.Filled(), []int{1, 3})
-	if r.Best() != 3 || !reflect.DeepEqual(r.Genotype(3), []float32{4, 5, 6}) ||
-		!reflect.DeepEqual(r.Descriptor(3), []float32{-0.5, 0.75}) || !reflect.DeepEqual(r.Centroid(3), []float32{-0.5, 0.5}) {
-		t.Errorf("best is cell %d: %v %v", r.Best(), r.Genotype(3), r.Descriptor(3))
-	}
+	errtest.Equal(t, "the best cell", fmt.Sprint(r.Best(), r.Genotype(3), r.Descriptor(3), r.Centroid(3)),
+		fmt.Sprint(3, []float32{4, 5, 6}, []float32{-0.5, 0.75}, []float32{-0.5, 0.5}))
 	r.Fitnesses = []float32{r.Fitnesses[0], r.Fitnesses[0]}
 	if s := r.Stats(); !math.IsInf(s.MaxFitness, -1) || s.Coverage != 0 || s.QDScore != 0 || r.Best() != -1 {
 		t.Errorf("an empty repertoire: %+v, best %d", s, r.Best())
@@ -91,14 +88,10 @@ func TestGenotypesOfCells(t *testing.T) {
 		errtest.Equal(t, fmt.Sprintf("%s: cell 1", name), r.Genotype(1), []float32{1, 2, 3})
 		errtest.Equal(t, fmt.Sprintf("%s: cell 3", name), r.Rows()[3], []float32{4, 5, 6})
 	}
-	if r := packedRepertoire(); r.Genotype(2) != nil {
-		t.Errorf("an empty cell has %v", r.Genotype(2))
-	}
+	errtest.Equal(t, "an empty cell", packedRepertoire().Genotype(2), nil)
 	none := testRepertoire()
 	none.Genotypes = nil
-	if none.AllGenotypes() != nil || none.Genotype(1) != nil {
-		t.Error("genotypes that were not read")
-	}
+	errtest.Equal(t, "genotypes that were not read", fmt.Sprint(none.AllGenotypes(), none.Genotype(1)), "[] []")
 }
 
 // foreignArrays are those of a file of another program, or of an older version: all cells have a
@@ -155,7 +148,7 @@ func writeChanged(path string, arrays, changed map[string]npz.Array) {
 }
 
 func TestWrongRepertoireIsNotWritten(t *testing.T) {
-	for name, change := range map[string]func(*Repertoire){
+	for _, change := range map[string]func(*Repertoire){
 		"genotypes": func(r *Repertoire) { r.Params = 4 },
 		"negative":  func(r *Repertoire) { *r = Repertoire{Dims: -1} },
 		"limits":    func(r *Repertoire) { r.Upper = r.Upper[:1] },
@@ -163,9 +156,7 @@ func TestWrongRepertoireIsNotWritten(t *testing.T) {
 	} {
 		r := testRepertoire()
 		change(r)
-		if err := r.Write(filepath.Join(t.TempDir(), "repertoire.npz")); err == nil {
-			t.Errorf("%s: written", name)
-		}
+		errtest.Want(t, r.Write(filepath.Join(t.TempDir(), "repertoire.npz")))
 	}
 }
 
@@ -213,9 +204,7 @@ func TestReinsertIsTheIdentity(t *testing.T) {
 		t.Error("the fronts of the archived evaluations are kept")
 	}
 	must.Do(err)
-	if !slices.Equal(again.Fitnesses, r.Fitnesses) || !slices.Equal(again.Descriptors, r.Descriptors) {
-		t.Error("the repertoire has changed")
-	}
+	errtest.Equal(t, "the repertoire", fmt.Sprint(again.Fitnesses, again.Descriptors), fmt.Sprint(r.Fitnesses, r.Descriptors))
 }
 
 // Cells of components of unequal scale are those of the unit square.
@@ -251,12 +240,9 @@ func TestReinsertCompetes(t *testing.T) {
 	best := slices.Max(fitnesses[3:])
 	after := must.Get(r.Reinsert(fitnesses, descriptors))
 	cell := r.cellOf(home)
-	if filled := after.Filled(); !slices.Equal(filled, []int{cell}) || after.Fitnesses[cell] != best {
-		t.Errorf("cells %v are filled; cell %d has %g, not %g", filled, cell, after.Fitnesses[cell], best)
-	}
-	if _, err := r.Reinsert(fitnesses[1:], descriptors); err == nil {
-		t.Error("a fitness is missing, and nothing says so")
-	}
+	errtest.Equal(t, "filled cells and the fitness", fmt.Sprint(after.Filled(), after.Fitnesses[cell]),
+		fmt.Sprint([]int{cell}, best))
+	errtest.Want(t, errtest.Of(r.Reinsert(fitnesses[1:], descriptors)))
 }
 
 // The newest repertoire comes from the newest intact checkpoint or snapshot; for a finished run it
@@ -294,9 +280,7 @@ func TestNewestRepertoire(t *testing.T) {
 	}
 
 	run := must.Get(Open(w.Dir))
-	if s, err := run.Newest(); s != nil || err != nil {
-		t.Errorf("of a run without anything: %+v, %v", s, err)
-	}
+	errtest.Equal(t, "of a run without anything", must.Get(run.Newest()), nil)
 	checkpoint(2, "", 2)
 	expect("a checkpoint", 2, 2, false)
 	must.Do(w.SaveSnapshot(Snapshot{Progress: Progress{Generation: 3}, Repertoire: *of(3)}))
@@ -488,9 +472,7 @@ func TestSkillsOfAnotherProgram(t *testing.T) {
 	whole := must.Get(os.ReadFile(path))
 	for _, n := range []int{0, 1, len(whole) / 2, len(whole) - 1} {
 		must.Do(os.WriteFile(path, whole[:n], 0o666))
-		if _, err := npz.ReadFile(path, readSkills); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
-		}
+		errtest.Want(t, errtest.Of(npz.ReadFile(path, readSkills)))
 	}
 }
 

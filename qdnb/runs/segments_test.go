@@ -243,26 +243,20 @@ func TestDamagedSegments(t *testing.T) {
 	must.Do(os.WriteFile(path, whole, 0o666))
 	must.Do(os.Remove(filepath.Join(dir, (segment{9, 14}).file())))
 	const incomplete = "incomplete replay buffer: "
-	if err := ring.load(w, 14); err == nil || err.Error() != incomplete+dir+" lacks the segment with row 9"+remove {
-		t.Errorf("a missing segment: %v", err)
-	}
+	errtest.Want(t, ring.load(w, 14), incomplete+dir+" lacks the segment with row 9"+remove)
 	must.Do(os.Remove(w.checkpointPath(stateKind, 1))) // as the error advises
 	w = resume(t, w, root, 0)
 	must.Do(ring.load(w, 9))
 	must.Do(os.Remove(filepath.Join(dir, (segment{0, 6}).file())))
 	move := "; move " + w.Dir + " away to start over"
-	if err := ring.load(w, 9); err == nil || err.Error() != incomplete+dir+" lacks the segment with row 0"+move {
-		t.Errorf("a missing segment of the only checkpoint: %v", err)
-	}
+	errtest.Want(t, ring.load(w, 9), incomplete+dir+" lacks the segment with row 0"+move)
 	must.Do(os.Remove(path))
 	must.Do(os.Mkdir(path, 0o777)) // the disk refuses to read it
 	must.Do(os.WriteFile(filepath.Join(dir, (segment{0, 6}).file()), nil, 0o666))
 	errtest.Want(t, ring.load(w, 9), ": not an .npz file")
 	must.Do(os.Remove(filepath.Join(dir, (segment{0, 6}).file())))
 	err := (&testRing{capacity: 3, width: 2}).load(w, 9)
-	if err == nil || !strings.HasPrefix(err.Error(), "cannot read replay segment "+path+"; fix the cause, or move ") {
-		t.Errorf("a segment that cannot be read: %v", err)
-	}
+	errtest.Want(t, err, "cannot read replay segment "+path+"; fix the cause, or move ")
 	must.Do(os.Remove(path))
 	if err := ring.load(w, 9); !errors.Is(err, ErrNoReplay) || !strings.Contains(err.Error(), "9 rows of it") {
 		t.Errorf("no segment: %v", err)
@@ -300,16 +294,14 @@ func TestWrongReplaysAreRefused(t *testing.T) {
 	w := create(t, root)
 	ring := &testRing{capacity: 9, width: 2}
 	none := func(from, to int64) ([]float32, error) { return nil, nil }
-	for what, err := range map[string]error{
+	for _, err := range map[string]error{
 		"total":    w.SaveReplay(-1, 9, 2, none),
 		"capacity": w.SaveReplay(1, 0, 2, none),
 		"width":    w.SaveReplay(1, 9, 0, none),
 		"length":   w.SaveReplay(1, 9, 2, none),
 		"load":     w.LoadReplay(1, 9, -1, nil),
 	} {
-		if err == nil || !strings.HasPrefix(err.Error(), "replay buffer of "+w.Dir) {
-			t.Errorf("%s: %v", what, err)
-		}
+		errtest.Want(t, err, "replay buffer of "+w.Dir)
 	}
 	must.Do(ring.save(w, 5))
 	errtest.Want(t, ring.load(w, 4), "lacks the segment with row 0")
@@ -521,9 +513,7 @@ func TestEveryOperationMayFail(t *testing.T) {
 			case "a kill":
 				leave(filepath.Join(root, c.Name()))
 			default:
-				if strings.Count(err.Error(), "no space left in ") != 1 {
-					t.Errorf("operation %d fails: %v", at, err)
-				}
+				errtest.Equal(t, fmt.Sprintf("operation %d fails: causes", at), strings.Count(err.Error(), "no space left in "), 1)
 			}
 			if happens == "a failure, then a second attempt" && p.Writer != nil && p.metrics != nil {
 				must.Do(p.train(generations))

@@ -200,16 +200,12 @@ func TestLogChecksItsRows(t *testing.T) {
 	errtest.Want(t, w.Log(1), "Begin")
 	for _, columns := range [][]string{nil, {"qd_score"}, {"generation", "generation"},
 		{"generation", "a,b"}, {"generation", ""}} {
-		if err := w.Begin(-1, columns...); err == nil {
-			t.Errorf("columns %q were taken", columns)
-		}
+		errtest.Want(t, w.Begin(-1, columns...))
 	}
 	must.Do(w.Begin(-1, "generation", "qd_score"))
 	must.Do(w.Log(0, 1))
 	for _, row := range [][]float64{{1}, {1, 2, 3}, {0, 1}, {-1, 1}} {
-		if err := w.Log(row...); err == nil {
-			t.Errorf("row %v was taken", row)
-		}
+		errtest.Want(t, w.Log(row...))
 	}
 	errtest.Want(t, w.Begin(0, "generation", "coverage"), "has the columns generation, qd_score")
 	must.Do(w.Begin(-1, "generation", "coverage")) // starting over allows other columns
@@ -218,7 +214,7 @@ func TestLogChecksItsRows(t *testing.T) {
 
 func TestWrongCheckpointsAreRefused(t *testing.T) {
 	w := create(t, t.TempDir())
-	for what, err := range map[string]error{
+	for _, err := range map[string]error{
 		"negative": w.SaveCheckpoint(-1, nil, nil),
 		"taken":    w.SaveCheckpoint(1, map[string]npz.Array{"meta": npz.Scalar(1.0)}, nil),
 		"shape":    w.SaveCheckpoint(1, map[string]npz.Array{"a": {Shape: []int{2}, Data: []float32{1}}}, nil),
@@ -226,9 +222,7 @@ func TestWrongCheckpointsAreRefused(t *testing.T) {
 		"snapshot": w.SaveSnapshot(Snapshot{Progress: Progress{Generation: -1}}),
 		"map":      w.SaveRepertoire(&Repertoire{}),
 	} {
-		if err == nil {
-			t.Errorf("%s: saved", what)
-		}
+		errtest.Want(t, err)
 	}
 	must.Do(w.SaveCheckpoint(1, nil, "text"))
 	var number int
@@ -260,9 +254,7 @@ func TestObstaclesGiveOneLine(t *testing.T) {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
-	if failure("runs/a", -1, nil) != nil {
-		t.Error("nil became an error")
-	}
+	errtest.Equal(t, "nil", failure("runs/a", -1, nil), nil)
 }
 
 func TestDiscardRemovesOnlyARunThatNeverBegan(t *testing.T) {

@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"testing"
+
+	"example.com/qdnb/internal/errtest"
 )
 
 func normals(seed uint64, n int, mean float64) []float64 {
@@ -74,7 +76,5 @@ func TestPermutationIsUniform(t *testing.T) {
 	if p := Permutation(random, normals(1, 10, 0), normals(2, 10, 2), 2000); p > 0.01 {
 		t.Errorf("a shift has p = %v", p)
 	}
-	if p := Permutation(random, []float64{1, 1}, []float64{1, 1}, 50); p != 1 {
-		t.Errorf("equal values have p = %v", p)
-	}
+	errtest.Equal(t, "p of equal values", Permutation(random, []float64{1, 1}, []float64{1, 1}, 50), 1)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/stats"
 )
@@ -43,9 +44,7 @@ func TestDescriptions(t *testing.T) {
 		}
 	}
 	for _, p := range []float64{-0.1, 1.1, nan} {
-		if q := stats.Quantile([]float64{1, 2}, p); !math.IsNaN(q) {
-			t.Errorf("the %v-quantile is %v, want NaN", p, q)
-		}
+		errtest.Equal(t, fmt.Sprintf("the %v-quantile", p), fmt.Sprint(stats.Quantile([]float64{1, 2}, p)), "NaN")
 	}
 }
 
@@ -85,12 +84,9 @@ func TestLawsOfDescriptions(t *testing.T) {
 			}
 			last = q
 		}
-		if stats.Quantile(x, 0) != slices.Min(x) || stats.Quantile(x, 1) != slices.Max(x) {
-			t.Error("the outer quantiles are not minimum and maximum")
-		}
-		if !slices.Equal(x, before) {
-			t.Error("the sample was changed")
-		}
+		errtest.Equal(t, "the outer quantiles", fmt.Sprint(stats.Quantile(x, 0), stats.Quantile(x, 1)),
+			fmt.Sprint(slices.Min(x), slices.Max(x)))
+		errtest.Equal(t, "the sample", x, before)
 	}
 }
 
@@ -166,9 +162,8 @@ func TestEffectSizes(t *testing.T) {
 		if got := stats.A12(c.x, c.y); !near(got, c.a12) {
 			t.Errorf("A12 of %v and %v is %v, want %v", c.x, c.y, got, c.a12)
 		}
-		if p := stats.MannWhitney(c.x, c.y); math.IsNaN(p) != math.IsNaN(c.a12) {
-			t.Errorf("P of %v and %v is %v", c.x, c.y, p)
-		}
+		errtest.Equal(t, fmt.Sprintf("P of %v and %v is not defined", c.x, c.y), math.IsNaN(stats.MannWhitney(c.x, c.y)),
+			math.IsNaN(c.a12))
 	}
 }
 
@@ -187,9 +182,7 @@ func TestBootstrapIsWhatAllResamplesSay(t *testing.T) {
 	for _, level := range []float64{0.4, 0.9} {
 		got := stats.Bootstrap(stats.Source(7), [][]float64{x}, median, 20000, level)
 		want := stats.Interval{Low: stats.Quantile(medians, (1-level)/2), High: stats.Quantile(medians, (1+level)/2)}
-		if got != want {
-			t.Errorf("the %v interval is %v, want %v", level, got, want)
-		}
+		errtest.Equal(t, fmt.Sprintf("the %v interval", level), got, want)
 	}
 }
 
@@ -204,9 +197,7 @@ func TestBootstrapIsStratified(t *testing.T) {
 	}, 200, 0.95)
 	want := map[string]bool{"[[100 100] [1 1]]": true, "[[100 100] [1 2]]": true,
 		"[[100 100] [2 1]]": true, "[[100 100] [2 2]]": true}
-	if fmt.Sprint(seen) != fmt.Sprint(want) {
-		t.Errorf("resamples are %v, want %v", seen, want)
-	}
+	errtest.Equal(t, "resamples", fmt.Sprint(seen), fmt.Sprint(want))
 }
 
 func TestBootstrapDependsOnItsSourceAlone(t *testing.T) {
@@ -231,9 +222,7 @@ func TestBootstrapDependsOnItsSourceAlone(t *testing.T) {
 		stats.Bootstrap(stats.Source(1), x, mean, 10, nan),
 		stats.Bootstrap(stats.Source(1), x, func([][]float64) float64 { return nan }, 10, 0.9),
 	} {
-		if !math.IsNaN(c.Low) || !math.IsNaN(c.High) {
-			t.Errorf("an interval that is not defined is %v", c)
-		}
+		errtest.Equal(t, "an interval that is not defined", fmt.Sprint(c.Low, c.High), fmt.Sprint(math.NaN(), math.NaN()))
 	}
 }
 
@@ -299,9 +288,7 @@ func TestRliable(t *testing.T) {
 // falls from 1 to 0, and what is unknown is NaN.
 func TestLawsOfRliable(t *testing.T) {
 	x, y := [][]float64{{1, 2, 3}, {5, 5}}, [][]float64{{2, 2, 9}, {4, 5}}
-	if got := stats.Improvement(x, x); got != 0.5 {
-		t.Errorf("over itself: %v", got)
-	}
+	errtest.Equal(t, "over itself", stats.Improvement(x, x), 0.5)
 	if a, b := stats.Improvement(x, y), stats.Improvement(y, x); !near(a+b, 1) || a == 0.5 {
 		t.Errorf("%v and %v", a, b)
 	}

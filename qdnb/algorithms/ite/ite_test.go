@@ -87,9 +87,7 @@ func TestSearch(t *testing.T) {
 func TestSearchStops(t *testing.T) {
 	r := line(1, float32(math.Inf(-1)), 5, 4)
 	trials := must.Get(Search(r, Default(), func(cell int) (float64, error) { return float64(r.Fitnesses[cell]), nil }))
-	if len(trials) != 1 || trials[0].Cell != 2 {
-		t.Errorf("%+v", trials)
-	}
+	errtest.Equal(t, "trials", fmt.Sprint(len(trials), trials[0].Cell), "1 2")
 	trials = must.Get(Search(r, Default(), func(cell int) (float64, error) {
 		if cell == 1 {
 			t.Error("an empty cell is tried")

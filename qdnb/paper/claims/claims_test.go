@@ -2,6 +2,7 @@ package claims
 
 import (
 	"encoding/csv"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 )
@@ -300,9 +302,7 @@ func TestEachClaimHoldsFailsAndLacksData(t *testing.T) {
 			}
 		}
 	}
-	if len(cases) != len(list) {
-		t.Errorf("%d cases for %d claims", len(cases), len(list))
-	}
+	errtest.Equal(t, "cases for claims", len(cases), len(list))
 }
 
 // resultOf checks one claim.
@@ -331,9 +331,8 @@ func TestClaimsCompareAtEqualShares(t *testing.T) {
 	}
 	maze := resultOf(tables, "ant-maze")
 	const want = "DIAYN+REWARD -9900 (± 0), MAP-Elites -20000 (± 0) at 10 %"
-	if maze.Verdict != Undecided || maze.Evidence != want || maze.Scope != "at 10 % of the paper's steps" {
-		t.Errorf("%+v", maze)
-	}
+	errtest.Equal(t, "verdict, evidence and scope", fmt.Sprint(maze.Verdict, maze.Evidence, maze.Scope),
+		fmt.Sprint(Undecided, want, "at 10 % of the paper's steps"))
 }
 
 // Equal processor time on one machine by the same programs decides, whatever the steps.
@@ -365,9 +364,7 @@ func TestEqualTimeDecides(t *testing.T) {
 			change(r)
 		}
 		maze := resultOf(tables, "ant-maze")
-		if decided := maze.Verdict == Holds && maze.Scope == "after 6 minutes of processor time each"; decided != (what == "") {
-			t.Errorf("%s: %+v", what, maze)
-		}
+		errtest.Equal(t, what, maze.Verdict == Holds && maze.Scope == "after 6 minutes of processor time each", what == "")
 	}
 }
 

@@ -190,9 +190,7 @@ func TestIncompleteAndBrokenRuns(t *testing.T) {
 	errtest.Want(t, errtest.Of(results.Collect(f.root, nil)), "no runs")
 	file := filepath.Join(t.TempDir(), "file")
 	must.Do(os.WriteFile(file, nil, 0o666))
-	if _, err := tables.Write(filepath.Join(file, "dir")); err == nil {
-		t.Error("tables were written below a file")
-	}
+	errtest.Want(t, errtest.Of(tables.Write(filepath.Join(file, "dir"))), "choose another one")
 }
 
 func TestAggregates(t *testing.T) {
@@ -219,13 +217,11 @@ func TestAggregates(t *testing.T) {
 		t.Errorf("multipliers %v", got)
 	}
 	gains := tables.Gains(results.Gravity, "e", "a", 0.3)
-	if len(gains) != 3 || gains[0] != 0.5 || !math.IsNaN(gains[1]) || !math.IsNaN(gains[2]) {
-		t.Errorf("gains %v, want 0.5 and two that are not defined", gains)
-	}
+	errtest.Equal(t, "gains, two of which are not defined", fmt.Sprint(len(gains), gains[0], gains[1], gains[2]),
+		fmt.Sprint(3, 0.5, math.NaN(), math.NaN()))
 	errtest.Equal(t, "nominal scores", tables.Adaptation(results.Gravity, "e", "a", 1), []float64{-100, 0})
-	if got := tables.Adaptation(results.Actuators, "e", "a", 4); !slices.Equal(got, []float64{5}) {
-		t.Errorf("a run shared by two experiments has scores %v", got)
-	}
+	errtest.Equal(t, "scores of a run shared by two experiments", tables.Adaptation(results.Actuators, "e", "a", 4),
+		[]float64{5})
 	if fitness, _ := tables.FinalControl("a"); !slices.Equal(fitness, []float64{10, 20}) {
 		t.Errorf("final returns %v", fitness)
 	}
@@ -256,12 +252,8 @@ func TestEqualShares(t *testing.T) {
 	if at := results.QDScore.Reached(1.5, tables.Trained[0]); math.Abs(at-0.1) > 1e-9 {
 		t.Errorf("1.5 is reached at %v", at)
 	}
-	if at := results.QDScore.Reached(3.5, tables.Trained[0]); !math.IsNaN(at) {
-		t.Errorf("3.5 is reached at %v", at)
-	}
-	if share := tables.Share("training", "ant-omni"); !math.IsNaN(share) {
-		t.Errorf("share without runs: %v", share)
-	}
+	errtest.Equal(t, "3.5 is reached at", fmt.Sprint(results.QDScore.Reached(3.5, tables.Trained[0])), "NaN")
+	errtest.Equal(t, "share without runs", fmt.Sprint(tables.Share("training", "ant-omni")), "NaN")
 	cut := tables.EqualShares()
 	for label, want := range map[string][]float64{"map-elites": {2}, "dads": {9}, "dns": nil, "dads-reward": {9}} {
 		errtest.Equal(t, label, cut.Scores(label, "ant-uni", results.QDScore), want)
@@ -363,8 +355,6 @@ func TestTwoCoreSecondsAreThoseOfThePage(t *testing.T) {
 		}
 	}
 	for _, unknown := range [][2]string{{"mine", "ant-uni"}, {"map-elites", "mine"}} {
-		if got := results.TwoCoreSeconds(unknown[0], unknown[1], 1); !math.IsNaN(got) {
-			t.Errorf("%v: %g", unknown, got)
-		}
+		errtest.Equal(t, unknown, fmt.Sprint(results.TwoCoreSeconds(unknown[0], unknown[1], 1)), "NaN")
 	}
 }

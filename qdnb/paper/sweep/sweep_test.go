@@ -64,9 +64,7 @@ func TestHash(t *testing.T) {
 	line := plan(t)[1]
 	sealed := must.Get(line.Sealed())
 	line.Needs[0].Run.Hyperparameters = json.RawMessage(` {"iso_sigma": 5e-3, "batch": 1e1} `)
-	if again, err := line.Sealed(); err != nil || again.Hash != sealed.Hash {
-		t.Errorf("with another spelling the hash is %s, not %s (%v)", again.Hash, sealed.Hash, err)
-	}
+	errtest.Equal(t, "the hash of another spelling", must.Get(line.Sealed()).Hash, sealed.Hash)
 	seen := map[string]bool{sealed.Hash: true}
 	for i, change := range []func(*Line){
 		func(l *Line) { l.Experiment = "other" },
@@ -223,9 +221,7 @@ func TestInspect(t *testing.T) {
 	write(t, root, lines[0].Run, "status.json", "{")
 	states = check("folders that were edited", Broken, Broken, Ready, Waiting)
 	for i, want := range []string{"damaged", "edited"} {
-		if err := states[i].Err; err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("line %d: %v; want %q", i, err, want)
-		}
+		errtest.Want(t, states[i].Err, want)
 	}
 	before, err := os.ReadDir(root)
 	if err != nil || len(before) != 2 {
@@ -291,9 +287,7 @@ func TestTotal(t *testing.T) {
 	if total.Lines != 6 || total.Count[Done] != 1 || total.Count[Interrupted] != 1 || total.Count[Ready] != 4 {
 		t.Errorf("counts %+v", total)
 	}
-	if total.EnvSteps != 1250 || total.Seconds != 65 {
-		t.Errorf("so far %d steps and %v s, want 1250 and 65", total.EnvSteps, total.Seconds)
-	}
+	errtest.Equal(t, "steps and seconds so far", fmt.Sprint(total.EnvSteps, total.Seconds), "1250 65")
 	errtest.Equal(t, "left", total.Left.Unknown, 1)
 	if want := 30. + 30 + 60 + 30; math.Abs(total.Left.Seconds-want) > 1 || total.Left.Time.Seconds() != total.Left.Seconds {
 		t.Errorf("left: %v s, want %v", total.Left.Seconds, want)

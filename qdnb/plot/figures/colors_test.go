@@ -88,9 +88,7 @@ func TestViridisRisesInLuminance(t *testing.T) {
 	} {
 		errtest.Equal(t, c.t, Viridis(c.t), rgb(c.want))
 	}
-	if Viridis(math.NaN()) != emptyFill {
-		t.Error("NaN has a colour of the map")
-	}
+	errtest.Equal(t, "the colour of NaN", Viridis(math.NaN()), emptyFill)
 }
 
 // Two methods differ in colour for every reader, or else in dashes: those that are compared, the
@@ -124,12 +122,8 @@ func TestMethodStylesAreStable(t *testing.T) {
 	alone := MethodStyles("my-variant")["my-variant"]
 	errtest.Equal(t, "unknown name printed as", alone.Name, "my-variant")
 	among := MethodStyles("dads", "my-variant", "map-elites", "my-variant")
-	if fmt.Sprint(among["my-variant"]) != fmt.Sprint(alone) {
-		t.Errorf("the style of a variant depends on the paper's methods in the call: %v, %v", among["my-variant"], alone)
-	}
-	if among["map-elites"].Name != "MAP-Elites" || len(among) != 3 {
-		t.Errorf("got %v", among)
-	}
+	errtest.Equal(t, "the style of a variant among methods of the paper", fmt.Sprint(among["my-variant"]), fmt.Sprint(alone))
+	errtest.Equal(t, "names among others", fmt.Sprint(among["map-elites"].Name, len(among)), "MAP-Elites3")
 	var many []string
 	for i := range 24 {
 		many = append(many, fmt.Sprintf("variant %d", i))
@@ -145,9 +139,7 @@ func TestMethodStylesAreStable(t *testing.T) {
 func TestSortMethods(t *testing.T) {
 	got := SortMethods([]string{"zeta", "dads", "map-elites", "alpha", "dads", "aurora"})
 	errtest.Equal(t, "order", got, []string{"map-elites", "aurora", "dads", "alpha", "zeta"})
-	if MethodName("smerl-diayn") != "SMERL(DIAYN)" || MethodName("x") != "x" {
-		t.Error("wrong display names")
-	}
+	errtest.Equal(t, "display names", fmt.Sprint(MethodName("smerl-diayn"), MethodName("x")), "SMERL(DIAYN)x")
 }
 
 // A text names methods as legends do. Other words stay unchanged, including names that only begin
@@ -274,9 +266,7 @@ func TestVoronoiRefusesWhatIsNotFinite(t *testing.T) {
 	for _, upper := range [][2]float64{{0, 1}, {-1, 1}, {1, math.Inf(1)}, {math.NaN(), 1}} {
 		errtest.Want(t, errtest.Of(Voronoi([][2]float64{{0, 0}}, [2]float64{0, 0}, upper)), "limits")
 	}
-	if cells, err := Voronoi(nil, [2]float64{0, 0}, [2]float64{1, 1}); err != nil || len(cells) != 0 {
-		t.Errorf("no sites: got %v, %v", cells, err)
-	}
+	errtest.Equal(t, "cells without sites", len(must.Get(Voronoi(nil, [2]float64{0, 0}, [2]float64{1, 1}))), 0)
 }
 
 // In a box whose sides differ by more than a factor of two, cells are those of the unit square.
@@ -380,9 +370,8 @@ func TestFarOutliersDoNotTakeTheColours(t *testing.T) {
 	}
 	b := &ColorBar{values: [][]float64{fitness}}
 	low, high := b.limits()
-	if low != 100 || high != 139 || b.beyond(low, high) != [2]bool{true, false} {
-		t.Errorf("the range is from %g to %g, with values beyond: %v", low, high, b.beyond(low, high))
-	}
+	errtest.Equal(t, "the range, and values beyond", fmt.Sprint(low, high, b.beyond(low, high)),
+		fmt.Sprint(100, 139, [2]bool{true, false}))
 	if colors := b.colors(fitness); colors[1] != b.color(0) || colors[2] != colors[1] || colors[0] != emptyFill {
 		t.Errorf("outliers are %v", colors[:3])
 	}
@@ -391,9 +380,7 @@ func TestFarOutliersDoNotTakeTheColours(t *testing.T) {
 		t.Errorf("the range of values that are spread out is from %g to %g", low, high)
 	}
 	b = &ColorBar{Min: 110, Max: 120, values: [][]float64{fitness}}
-	if b.beyond(b.limits()) != [2]bool{true, true} {
-		t.Error("values beyond chosen limits are not marked")
-	}
+	errtest.Equal(t, "values beyond chosen limits are marked", b.beyond(b.limits()), [2]bool{true, true})
 }
 
 // Labels of a short bar do not overlap. If no two round numbers fit, the ends are labelled.

@@ -45,9 +45,7 @@ func TestSnapshots(t *testing.T) {
 		errtest.Equal(t, title, strings.Count(text, ">"+title+"<"), want)
 	}
 	errtest.Contains(t, svgOf(Repertoire(w.Run)), "fill:#A0A0A0")
-	if _, err := Snapshots(w.Run, 0); err == nil {
-		t.Error("no error without snapshots")
-	}
+	errtest.Want(t, errtest.Of(Snapshots(w.Run, 0)))
 }
 
 // logged returns a run that has logged a table.
@@ -101,10 +99,8 @@ func TestSeedsAreOneLine(t *testing.T) {
 		t.Fatalf("%d lines, want 1", len(legend))
 	}
 	s := legend[0].Mark.(*Series)
-	if !slices.Equal(s.Y, []float64{0, 10, 20}) || !slices.Equal(s.Low, []float64{0, 5, 10}) ||
-		!slices.Equal(s.High, []float64{0, 15, 30}) {
-		t.Errorf("median %v between %v and %v", s.Y, s.Low, s.High)
-	}
+	errtest.Equal(t, "median and quartiles", fmt.Sprint(s.Y, s.Low, s.High),
+		fmt.Sprint([]float64{0, 10, 20}, []float64{0, 5, 10}, []float64{0, 15, 30}))
 	other := logged(t, "map-elites", 0, "evaluations,coverage\n0,0\n")
 	other.Config.Hyperparameters = []byte(`{"batch": 7}`)
 	g = must.Get(Columns(append(list, other), Evaluations, "coverage"))
@@ -132,9 +128,7 @@ func TestQuartiles(t *testing.T) {
 		{X: []float64{2, 12}, Y: []float64{4, 4}}, {X: []float64{1, 11}, Y: []float64{0, 0}}}
 	s := must.Get(Quartiles("a", runs, []float64{1, 2, 6, 10, 11}, stats.Median))
 	errtest.Equal(t, "x", s.X, []float64{2, 6, 10})
-	if !slices.Equal(s.Y, []float64{2, 4, 4}) || s.Low[1] != 2 || s.High[1] != 5 {
-		t.Errorf("medians %v, bands %v to %v", s.Y, s.Low, s.High)
-	}
+	errtest.Equal(t, "medians and a band", fmt.Sprint(s.Y, s.Low[1], s.High[1]), fmt.Sprint([]float64{2, 4, 4}, 2, 5))
 	runs[0].Y[1] = math.Inf(1)
 	if s := must.Get(Quartiles("a", runs, []float64{2, 10}, stats.Median)); !math.IsNaN(s.Y[1]) {
 		t.Errorf("the median with an infinite value is %g", s.Y[1])
@@ -262,9 +256,7 @@ func TestAdaptation(t *testing.T) {
 		panel := must.Get(Adaptation(run))
 		for i, s := range want {
 			got := panel.Legend[i].Mark.(*Series)
-			if got.Name != s.Name || !slices.Equal(got.X, s.X) || !slices.Equal(got.Y, s.Y) {
-				t.Errorf("%s: %+v, want %+v", panel.X.Label.Text, got, s)
-			}
+			errtest.Equal(t, panel.X.Label.Text, fmt.Sprint(got.Name, got.X, got.Y), fmt.Sprint(s.Name, s.X, s.Y))
 		}
 	}
 	errtest.Want(t, errtest.Of(Adaptation(adapted(t, "gravity"))), "no results yet")

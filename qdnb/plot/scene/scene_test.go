@@ -267,9 +267,7 @@ func TestMistakes(t *testing.T) {
 	} {
 		errtest.Want(t, err, want)
 	}
-	if img, err := Strip(f, 99, 8, 8); err != nil || img.Bounds().Dx() != 30*9-1 {
-		t.Errorf("a strip with more frames than the film: %v", err)
-	}
+	errtest.Equal(t, "width of a strip with more frames than the film", must.Get(Strip(f, 99, 8, 8)).Bounds().Dx(), 30*9-1)
 }
 
 func BenchmarkRender(b *testing.B) {

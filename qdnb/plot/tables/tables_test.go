@@ -204,9 +204,7 @@ func TestSave(t *testing.T) {
 	} {
 		path := filepath.Join(dir, "table"+ending)
 		must.Do(sample().Save(path))
-		if got, err := os.ReadFile(path); err != nil || string(got) != want {
-			t.Errorf("%s: %s, %v", path, got, err)
-		}
+		errtest.Equal(t, path, string(must.Get(os.ReadFile(path))), want)
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "table.png"):        "ends in .md, .csv, .tex, .html or .txt",
@@ -216,9 +214,7 @@ func TestSave(t *testing.T) {
 		errtest.Want(t, sample().Save(path), want)
 	}
 	must.Do(sample().Show(filepath.Join(dir, "shown.csv")))
-	if got, err := os.ReadFile(filepath.Join(dir, "shown.csv")); err != nil || string(got) != sample().CSV() {
-		t.Errorf("%s, %v", got, err)
-	}
+	errtest.Equal(t, "a table that is shown", string(must.Get(os.ReadFile(filepath.Join(dir, "shown.csv")))), sample().CSV())
 }
 
 // For any entries, each format has the rows and columns of the table and preserves the text.
@@ -274,9 +270,8 @@ func FuzzFormats(f *testing.F) {
 			t.Errorf("%d braces open and %d close in %q", open, shut, body)
 		}
 		for _, special := range []string{"%", "#", "_"} {
-			if strings.Count(body, special) != strings.Count(body, `\`+special)+strings.Count(body, `$`+special) {
-				t.Errorf("%s is special in %q", special, body)
-			}
+			errtest.Equal(t, fmt.Sprintf("%s is escaped", special), strings.Count(body, special),
+				strings.Count(body, `\`+special)+strings.Count(body, `$`+special))
 		}
 
 		for _, line := range strings.Split(table.Text(), "\n") {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 )
 
@@ -34,16 +35,10 @@ func open(t *testing.T, limit int64) *Store {
 
 func TestPutGet(t *testing.T) {
 	store, want := open(t, 1<<20), program(5000, 1)
-	if got := store.Get(Key{1}); got != nil {
-		t.Errorf("an empty store has %d bytes", len(got))
-	}
+	errtest.Equal(t, "an empty store", store.Get(Key{1}), nil)
 	store.Put(Key{1}, want)
-	if got := store.Get(Key{1}); !bytes.Equal(got, want) {
-		t.Errorf("got %d bytes, stored %d", len(got), len(want))
-	}
-	if got := store.Get(Key{2}); got != nil {
-		t.Error("another key has the same program")
-	}
+	errtest.Equal(t, "the program", store.Get(Key{1}), want)
+	errtest.Equal(t, "the program of another key", store.Get(Key{2}), nil)
 	if n, size := store.Usage(); n != 1 || size < 1000 || size > 5000 {
 		t.Errorf("%d programs of %d bytes", n, size)
 	}
@@ -78,9 +73,7 @@ func TestDamage(t *testing.T) {
 	try := func(what string, damaged []byte) {
 		t.Helper()
 		must.Do(os.WriteFile(path, damaged, 0o600))
-		if store.Get(Key{1}) != nil {
-			t.Errorf("%s: it is returned", what)
-		}
+		errtest.Equal(t, what, store.Get(Key{1}), nil)
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
 			t.Errorf("%s: it was not removed", what)
 		}
@@ -108,9 +101,7 @@ func TestLimitRemovesTheOldest(t *testing.T) {
 	store.Get(Key{0}) // used again: now 1 is the oldest
 	store.Put(Key{3}, program(5000, 1))
 	for i, want := range []bool{true, false, true, true} {
-		if got := store.Get(Key{byte(i)}) != nil; got != want {
-			t.Errorf("entry %d is there: %t, want %t", i, got, want)
-		}
+		errtest.Equal(t, fmt.Sprintf("entry %d is there", i), store.Get(Key{byte(i)}) != nil, want)
 	}
 }
 
@@ -127,9 +118,7 @@ func TestLoadingKilledTheProcess(t *testing.T) {
 	must.Do(dead.Run())
 	marker := store.path(Key{1}) + "." + strconv.Itoa(dead.Process.Pid)
 	must.Do(os.WriteFile(marker, nil, 0o600))
-	if store.Get(Key{1}) != nil {
-		t.Error("the entry is returned although loading it killed a process")
-	}
+	errtest.Equal(t, "the entry that killed a process when it was loaded", store.Get(Key{1}), nil)
 	store.Put(Key{1}, program(100, 1))
 	if store.Get(Key{1}) == nil {
 		t.Error("the program cannot be stored again")
@@ -139,34 +128,24 @@ func TestLoadingKilledTheProcess(t *testing.T) {
 	past := started.Add(-time.Minute)
 	marker = store.path(Key{1}) + "." + strconv.Itoa(os.Getpid())
 	must.Do(os.Chtimes(marker, past, past))
-	if store.Get(Key{1}) != nil {
-		t.Error("the entry is returned although it killed a process with this one's number")
-	}
+	errtest.Equal(t, "the entry that killed a process with this one's number", store.Get(Key{1}), nil)
 }
 
 func TestFolderOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	must.Do(os.Chmod(dir, 0o777))
 	must.Get(Open(dir, 1))
-	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("others may write to the folder: %v %v", info.Mode(), err)
-	}
+	errtest.Equal(t, "permissions of the folder", must.Get(os.Stat(dir)).Mode().Perm(), 0o700)
 	must.Do(os.Chmod(dir, 0o777|os.ModeSticky))
-	if _, err := Open(dir, 1); err == nil {
-		t.Error("a shared folder such as /tmp is made private")
-	}
+	errtest.Want(t, errtest.Of(Open(dir, 1)), "permission denied")
 	must.Do(os.Chmod(dir, 0o700))
 	if os.Getuid() == 0 {
 		must.Do(os.Chown(dir, 65534, 65534))
-		if _, err := Open(dir, 1); err == nil {
-			t.Error("a folder of another user is opened")
-		}
+		errtest.Want(t, errtest.Of(Open(dir, 1)), "permission denied")
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	must.Do(os.WriteFile(file, nil, 0o600))
-	if _, err := Open(filepath.Join(file, "programs"), 1); err == nil {
-		t.Error("a folder below a file is opened")
-	}
+	errtest.Want(t, errtest.Of(Open(filepath.Join(file, "programs"), 1)), "not a directory")
 }
 
 func TestConcurrentProcessesShareAFolder(t *testing.T) {
@@ -225,9 +204,7 @@ func TestKilledWhileWriting(t *testing.T) {
 			continue
 		}
 		found++
-		if !bytes.Equal(store.Get(key), p) {
-			t.Errorf("program %d is damaged", seed)
-		}
+		errtest.Equal(t, fmt.Sprintf("program %d", seed), store.Get(key), p)
 	}
 	if found < 7 {
 		t.Errorf("%d of 7 programs were stored", found)
