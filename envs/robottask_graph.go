@@ -133,6 +133,9 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 			return t, fmt.Errorf("the foot %s cannot touch the ground%s, or name other feet (Feet, --feet)", body, noGround)
 		}
 	}
+	if servo, _ := t.servos(system); t.Stride > 0 && !slices.Contains(servo, true) {
+		return t, errors.New("a stride is made by position servos, and the robot has none: leave it out (Stride, --stride)")
+	}
 	return t, nil
 }
 

@@ -39,8 +39,8 @@ func (s *Spec) readRobot(ctx context.Context) error {
 	case stored.Task.Task == envs.Velocity:
 		s.Algorithm, s.Tune, budget = "ppo", Tuning(runs.Assign(tracking...)).And(s.Tune), Generations(400)
 		stored.Task.Stride = cmp.Or(stored.Task.Stride, trackingStride)
-		if robot, err = stored.Task.Environment(stored.Model); err != nil {
-			return err
+		if stepping, err := stored.Task.Environment(stored.Model); err == nil { // the robot has position servos
+			robot = stepping
 		}
 	default:
 		s.Algorithm, s.Tune = "map-elites", Tuning(runs.Assign(gaits...)).And(s.Tune)
