@@ -222,11 +222,10 @@ var (
 	ceilingIterations = 1 << 14 // of the loops of arithmetic and cache
 )
 
-// BenchmarkCeilings measures the highest rates that XLA programs reach on this machine, with five small
-// programs, each by its best of three runs, summed over all workers. They bound the times of the other
-// benchmarks: GFLOP/s of matrix products with 256 rows, of the same if all cores share each, and of
-// multiply-adds in registers; GB/s of reading two arrays and writing one, 1 MB per worker, and with arrays
-// larger than the caches.
+// BenchmarkCeilings measures the highest rates that XLA programs reach on this machine, with five small programs, each
+// by its best of three runs, summed over all workers. They bound the times of the other benchmarks: GFLOP/s of matrix
+// products with 256 rows, of the same if all cores share each, and of multiply-adds in registers; GB/s of reading two
+// arrays and writing one, 1 MB per worker, and with arrays larger than the caches.
 func BenchmarkCeilings(b *testing.B) {
 	defer failing(b)
 	square := shapes.Make(dtypes.Float32, ceilingRows, ceilingRows)

@@ -312,8 +312,7 @@ func (f *goldenFile) get(c column) (flat []float32, shape []int) {
 // tolerance is the largest difference that counts as rounding. The zero value requires equality.
 type tolerance struct {
 	base float64
-	// err64 names the array with the published code's rounding error per sample. Ten times this is
-	// added to the tolerance.
+	// err64 names the array with the published code's rounding error per sample. Ten times this is added to the tolerance.
 	err64 string
 	value float64 // added after multiplication by the absolute stored number
 }
@@ -479,8 +478,7 @@ func compareWith(t *testing.T, name string, replace map[string]npz.Array) compar
 	return compareFile(t, xlatest.Pure(t), path, arrays)
 }
 
-// shift adds delta to the first element of each of an array's first count parts: samples or
-// trajectories.
+// shift adds delta to the first element of each of an array's first count parts: samples or trajectories.
 func shift(a npz.Array, count int, delta float32) npz.Array {
 	flat := slices.Clone(must.Get(a.Float32s()))
 	for part := range count {

@@ -105,8 +105,7 @@ func TestGoldenModelPointmaze(t *testing.T) {
 	}
 }
 
-// 11_scoring.npz holds the steps of episodes that end early, late or never, with their fitness and
-// descriptors.
+// 11_scoring.npz holds the steps of episodes that end early, late or never, with their fitness and descriptors.
 func TestGoldenScoring(t *testing.T) {
 	data := golden.Read(t, "11_scoring.npz")
 	shape := data.Shape("rewards")
@@ -283,21 +282,19 @@ func TestGoldenSubsteps(t *testing.T) {
 	}
 }
 
-// A golden file holds states and steps that the published code computed. Its name is
-// <kind>_<environment>.npz:
+// A golden file holds states and steps that the published code computed. Its name is <kind>_<environment>.npz:
 //
 //	onestep   single steps from stored states, and the contact impulses in them
 //	perturb   the same in a perturbed environment, perturb_<environment>_<what>_<value>.npz
 //	traj      trajectories under stored actions: starts from joint angles, and steps
 //	system    single steps of a robot that is read from config_<environment>.txt in the same folder
 //
-// The tolerance for steps of rigid bodies is ten times the rounding error of the published code in each
-// sample, err64. If rounding decides about a contact, a sample may be outside of the tolerance, so a
-// small fraction of samples may be outside. Trajectories run freely until rounding makes them diverge.
-// Those of the halfcheetahs diverge at once, so each of their steps starts from the stored state before
-// it. The arrays reward, done, desc, rot, vel and ang of rigid-body trajectories follow from the compared
-// arrays and are only compared in single steps. The array wall_contact, whether contact_vel of the walls
-// is 0, is not compared either.
+// The tolerance for steps of rigid bodies is ten times the rounding error of the published code in each sample, err64.
+// If rounding decides about a contact, a sample may be outside of the tolerance, so a small fraction of samples may be
+// outside. Trajectories run freely until rounding makes them diverge. Those of the halfcheetahs diverge at once, so
+// each of their steps starts from the stored state before it. The arrays reward, done, desc, rot, vel and ang of
+// rigid-body trajectories follow from the compared arrays and are only compared in single steps. The array
+// wall_contact, whether contact_vel of the walls is 0, is not compared either.
 //
 // A reset puts the lowest foot exactly on the ground, so rounding decides whether the first observation
 // has its contact. If a start that is a micrometre higher or lower has the stored contact, the start
@@ -312,8 +309,7 @@ var quick = strings.Fields("onestep_pointmaze onestep_arm onestep_rastrigin ones
 	"onestep_halfcheetah-hurdles onestep_ant-uni onestep_ant-maze traj_pointmaze traj_walker-uni " +
 	"system_ant-pbd system_acrobot-spring")
 
-// All golden files of environments pass on all backends: on XLA in the long tests, or if they come from
-// another folder.
+// All golden files of environments pass on all backends: on XLA in the long tests, or if they come from another folder.
 func TestGoldenSteps(t *testing.T) {
 	root := cmp.Or(os.Getenv(golden.FolderEnv), "testdata")
 	var paths []string
@@ -453,9 +449,8 @@ func trajectories(s subject) comparison {
 	return comparison{begun, moves}
 }
 
-// parts returns which starts come directly from joint angles, and which steps are compared: in each
-// row the first half of the horizon up to which the published code agrees with itself in float64
-// and after a change of the start by 1e-6.
+// parts returns which starts come directly from joint angles, and which steps are compared: in each row the first half
+// of the horizon up to which the published code agrees with itself in float64 and after a change of the start by 1e-6.
 func (s subject) parts() (fromReset, within []bool) {
 	rows, length := s.stored.sizes[samples], s.stored.sizes[steps]
 	fromReset, within = every(rows), every(rows*length)
@@ -477,9 +472,8 @@ func (s subject) parts() (fromReset, within []bool) {
 	return fromReset, within
 }
 
-// restarted steps from all stored states, the starts [B, ...] and the states after each step but
-// the last [B, T, ...], under actions [B, T, ...]. It returns the outputs of the steps, [B * T,
-// ...] each.
+// restarted steps from all stored states, the starts [B, ...] and the states after each step but the last [B, T, ...],
+// under actions [B, T, ...]. It returns the outputs of the steps, [B * T, ...] each.
 func (s subject) restarted(init, after []*Node, actions *Node) []*Node {
 	flat := func(x *Node) *Node {
 		dims := x.Shape().Dimensions
@@ -493,8 +487,7 @@ func (s subject) restarted(init, after []*Node, actions *Node) []*Node {
 	return s.view(s.env.Step(s.start(before), flat(actions))).show(s.traced)
 }
 
-// follow runs B states under actions [B, T, ...] and returns the outputs of each step, [B, T, ...]
-// each.
+// follow runs B states under actions [B, T, ...] and returns the outputs of each step, [B, T, ...] each.
 func (s subject) follow(start envs.State, actions *Node) []*Node {
 	type running struct {
 		State   envs.State
@@ -516,10 +509,9 @@ func swap(x *Node) *Node { return Transpose(x, 0, 1) }
 // small to change a contact impulse by its tolerance.
 const edge = 1e-6
 
-// settleEdges finds the starts that differ from the stored ones only by a marginal contact: the
-// penetration of the ground is 0 up to rounding, so one float32 program has the contact and another
-// one does not. In these starts it replaces the differing elements by their values a micrometre
-// higher or lower. It returns the number of such starts.
+// settleEdges finds the starts that differ from the stored ones only by a marginal contact: the penetration of the
+// ground is 0 up to rounding, so one float32 program has the contact and another one does not. In these starts it
+// replaces the differing elements by their values a micrometre higher or lower. It returns the number of such starts.
 func (s subject) settleEdges(started, state []column, computed [][]float32) (edges int) {
 	type element struct{ of, i int }
 	var want [][]float32

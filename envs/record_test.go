@@ -160,9 +160,8 @@ func TestExplodingBodies(t *testing.T) {
 	}
 }
 
-// The objectives of an episode sum to its fitness, with and without automatic resets and conditions
-// in the state, and nobody who does not ask gets them. A reward is the only objective of other
-// tasks.
+// The objectives of an episode sum to its fitness, with and without automatic resets and conditions in the state, and
+// nobody who does not ask gets them. A reward is the only objective of other tasks.
 func TestObjectivesSumToTheFitness(t *testing.T) {
 	const n, steps = 3, 4
 	for _, name := range []string{"walker-uni", "halfcheetah-uni", "ant-uni", "ant-maze", "pointmaze", "hopper-uni"} {
@@ -304,9 +303,8 @@ func (w walk) Step(s envs.State, action *Node) envs.State {
 	return w.at(x, MulScalar(x, 10))
 }
 
-// traced runs an environment under constant actions [B, A] and returns its states after the reset
-// and after each step, [steps+1, B, ...]: observations, rewards, dones, truncations, and
-// descriptors if it has any.
+// traced runs an environment under constant actions [B, A] and returns its states after the reset and after each step,
+// [steps+1, B, ...]: observations, rewards, dones, truncations, and descriptors if it has any.
 func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int, actions []float32) [][]float32 {
 	t.Helper()
 	spec := env.Spec()
@@ -340,8 +338,7 @@ func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int, actions
 	return arrays
 }
 
-// Copies reset automatically: those that move right when they are done, the other one after 5
-// steps.
+// Copies reset automatically: those that move right when they are done, the other one after 5 steps.
 func TestAutoReset(t *testing.T) {
 	const steps, length = 13, 5
 	actions := []float32{0.4, -0.1, 0.201}

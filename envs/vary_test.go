@@ -63,8 +63,7 @@ func rebuilt(t *testing.T, task *envs.Rigid, c envs.Conditions) *envs.Rigid {
 	return &r
 }
 
-// Conditions as inputs of a program have the same effect as another model. Nominal conditions have
-// no effect.
+// Conditions as inputs of a program have the same effect as another model. Nominal conditions have no effect.
 func TestAdjust(t *testing.T) {
 	gravity := envs.Conditions{envs.GravityMultiplier: {0.25}}
 	weak := envs.Conditions{envs.ActuatorsMultiplier: {0}}

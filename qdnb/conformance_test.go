@@ -221,8 +221,7 @@ func TestEmbeddedPartsKeepTheirMethods(t *testing.T) {
 	}
 }
 
-// smallDiscovery returns the spec of a run of a reinforcement-learning algorithm that takes
-// seconds.
+// smallDiscovery returns the spec of a run of a reinforcement-learning algorithm that takes seconds.
 func smallDiscovery(algorithm, folder string, iterations int) Spec {
 	spec := small(folder, iterations)
 	spec.Algorithm = algorithm

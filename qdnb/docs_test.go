@@ -205,9 +205,8 @@ type folder struct {
 	hostOnly bool
 }
 
-// TestImportsRunOneWay checks the imports against the table of folders. A folder may import folders
-// above it, folders of its row, and internal. Host-only folders import neither GoMLX nor folders
-// that do.
+// TestImportsRunOneWay checks the imports against the table of folders. A folder may import folders above it, folders
+// of its row, and internal. Host-only folders import neither GoMLX nor folders that do.
 func TestImportsRunOneWay(t *testing.T) {
 	const module, internal = "example.com/qdnb/", "internal"
 	list := tables(read(t, filepath.Join(root, "ARCHITECTURE.md")), "folder")

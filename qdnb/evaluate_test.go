@@ -325,8 +325,7 @@ func fitnessesOf(snapshots []runs.Snapshot) (all [][]float32) {
 	return all
 }
 
-// A film shows the evaluated episode: its rewards sum to the fitness, and the followed body ends at
-// the descriptor.
+// A film shows the evaluated episode: its rewards sum to the fitness, and the followed body ends at the descriptor.
 func TestFilmOfARun(t *testing.T) {
 	run := train(t, small(t.TempDir(), 5))
 	cells := nb.Must(run.Repertoire()).Filled()[:2]
@@ -377,8 +376,7 @@ func sumsTo(t *testing.T, film *scene.Film, fitness float32) {
 	}
 }
 
-// From the archived initial state, a film shows the very episode whose results are in the
-// repertoire.
+// From the archived initial state, a film shows the very episode whose results are in the repertoire.
 func TestFilmFromTheArchivedState(t *testing.T) {
 	for _, algorithm := range []string{"map-elites", "pga-map-elites", "aurora", "map-elites starts=7", "mome starts=7"} {
 		algorithm, starts, _ := strings.Cut(algorithm, " ")

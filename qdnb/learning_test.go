@@ -104,9 +104,8 @@ func TestRunsReachWhatIsPublished(t *testing.T) {
 		{"map-elites", "pointmaze", 1, generations(2000), nil, -27, 0, 3.9e5, "", 0, 0},
 		// AURORA fills the measured grid without using it.
 		{"aurora", "pointmaze", 1, generations(1000), nil, lowest, 70, 2.5e5, "", 0, 0},
-		// Twelve seeds of QDax's MAP-Elites end with a max fitness of 222 to 297, a coverage of 33 to 48 % (42.8 on
-		// average) and a QD score of 1.42 to 2.23e5; two of its PGA-MAP-Elites at 337 and 244, 57.9 and 47.6 %, 2.64
-		// and 2.07e5.
+		// Twelve seeds of QDax's MAP-Elites end with a max fitness of 222 to 297, a coverage of 33 to 48 % (42.8 on average)
+		// and a QD score of 1.42 to 2.23e5; two of its PGA-MAP-Elites at 337 and 244, 57.9 and 47.6 %, 2.64 and 2.07e5.
 		{"map-elites", "walker-uni", 3, generations(30), []string{"batch=100"}, 220, 37, 1.7e5, "", 0, 0},
 		{"pga-map-elites", "walker-uni", 3, generations(30), []string{"batch=100"}, 220, 37, 1.7e5, "", 0, 0},
 		// QDax's DIAYN+REWARD ends with a passive repertoire of max fitness 260 to 280, coverage 22 to 32 % and QD
@@ -140,9 +139,8 @@ func TestRunsReachWhatIsPublished(t *testing.T) {
 	}
 }
 
-// SAC finds a trajectory around both walls if exploration gets behind them, as random actions do in
-// long episodes. With the paper's settings it learns to stand below the upper wall, where it only
-// sees a fitness of -156.
+// SAC finds a trajectory around both walls if exploration gets behind them, as random actions do in long episodes. With
+// the paper's settings it learns to stand below the upper wall, where it only sees a fitness of -156.
 func TestSACSolvesPointmaze(t *testing.T) {
 	long(t)
 	run := train(t, qdnb.Spec{Algorithm: "sac", Env: "pointmaze", Tune: runs.Assign(

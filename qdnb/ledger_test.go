@@ -51,9 +51,8 @@ import (
 // on XLA, five have other last bits on an EPYC than on a Xeon.
 var ledgerFiles = [2]string{filepath.Join("testdata", "programs.txt"), filepath.Join("session", "bytes.txt")}
 
-// ledgerEnv names an environment variable: "write" makes [TestLedger] write the files, "write-go" all but the
-// numbers of XLA, and "check" compare also these, for which it compiles some minutes. "xla" is for its child
-// processes.
+// ledgerEnv names an environment variable: "write" makes [TestLedger] write the files, "write-go" all but the numbers
+// of XLA, and "check" compare also these, for which it compiles some minutes. "xla" is for its child processes.
 const ledgerEnv = "QDNB_LEDGER"
 
 // entry is what the ledger has several lines of.

@@ -14,11 +14,10 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// LocalCompetition is novelty search with local competition (Lehman and Stanley 2011, "Evolving a
-// diversity of virtual creatures through novelty search and local competition"). The solutions that
-// stay are those that few others beat in both their novelty, the mean distance to the K nearest
-// ones, and the number of these that are less fit. Neighbours are also found in a memory of past
-// individuals.
+// LocalCompetition is novelty search with local competition (Lehman and Stanley 2011, "Evolving a diversity of virtual
+// creatures through novelty search and local competition"). The solutions that stay are those that few others beat in
+// both their novelty, the mean distance to the K nearest ones, and the number of these that are less fit. Neighbours
+// are also found in a memory of past individuals.
 type LocalCompetition struct {
 	Slots, K     int
 	Past, Recall int              // individuals in memory, and those of a generation that enter it

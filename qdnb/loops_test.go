@@ -254,8 +254,7 @@ func (u *unplayable) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.
 	return u.loop.New(p, env, seed)
 }
 
-// Policies that cannot be evaluated again are an error before training, not at an eighteenth of the
-// budget.
+// Policies that cannot be evaluated again are an error before training, not at an eighteenth of the budget.
 func TestCorrectedLoopsDescribeTheirPolicies(t *testing.T) {
 	spec := qdnb.Spec{Name: "mine", Env: "pointmaze", Runs: t.TempDir(), Backend: "go", Quiet: true,
 		Budget: qdnb.Generations(2), Loop: &unplayable{loops["novelty-ga"](), []int{8}}, Corrected: 2}

@@ -505,8 +505,7 @@ func TestSeedsThatFail(t *testing.T) {
 	errtest.Want(t, err, "seed 3: loss is +Inf", "; seed 2: "+found[0].Dir)
 }
 
-// Time limits are shared: the runs' times add up to the limit. The same spec finds each of them
-// complete.
+// Time limits are shared: the runs' times add up to the limit. The same spec finds each of them complete.
 func TestSeedsShareTime(t *testing.T) {
 	for _, spec := range []Spec{small(t.TempDir(), 0), smallDiscovery("diayn-reward", t.TempDir(), 2)} {
 		spec.Budget = runs.Budget{Time: 600 * time.Millisecond}

@@ -58,8 +58,7 @@ func TestKeepFinite(t *testing.T) {
 	}
 }
 
-// The gradient of a sum broadcasts, and arithmetic in the body reads the broadcast; the other
-// results are unread.
+// The gradient of a sum broadcasts, and arithmetic in the body reads the broadcast; the other results are unread.
 func TestGradientInLoop(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
@@ -362,10 +361,9 @@ func TestJoin(t *testing.T) {
 	})
 }
 
-// XLA:CPU compiles a small loop into one function, unless it is unfused. In neither does it fuse a
-// join with what computes its parts or uses it, or a materialized value with its users; it inlines
-// other calls. XLA dumps the texts after its passes in a process of its own, which runs this test
-// again, because it reads its flags once.
+// XLA:CPU compiles a small loop into one function, unless it is unfused. In neither does it fuse a join with what
+// computes its parts or uses it, or a materialized value with its users; it inlines other calls. XLA dumps the texts
+// after its passes in a process of its own, which runs this test again, because it reads its flags once.
 func TestWhatXLAFuses(t *testing.T) {
 	best := xlatest.Best(t)
 	if best.Kind != backend.CPU {

@@ -317,8 +317,7 @@ func TestNestingStillNeedsTheAdapter(t *testing.T) {
 	})
 }
 
-// The body of a loop may return a node several times, even unknowingly: the Go backend merges equal
-// constants.
+// The body of a loop may return a node several times, even unknowingly: the Go backend merges equal constants.
 func TestLoopReturnsANodeTwice(t *testing.T) {
 	eachPlatform(t, func(t *testing.T, p *Platform) {
 		type state struct{ A, B, C, D, E *Node }
@@ -342,9 +341,8 @@ func TestLoopReturnsANodeTwice(t *testing.T) {
 	})
 }
 
-// go-xla caches the functions that reductions and scatters apply by type, and the caches are
-// invalid across loops. The test uses all kinds in the main function, in a loop, in a nested loop,
-// and outside again.
+// go-xla caches the functions that reductions and scatters apply by type, and the caches are invalid across loops. The
+// test uses all kinds in the main function, in a loop, in a nested loop, and outside again.
 func TestReductionsInNestedFunctions(t *testing.T) {
 	eachPlatform(t, func(t *testing.T, p *Platform) {
 		reductions := func(x *Node) *Node { // of a vector of 3

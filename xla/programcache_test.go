@@ -142,8 +142,7 @@ func TestWhoComesSecondWaits(t *testing.T) {
 	must.Get(sums(p, 66, false)).Free()
 }
 
-// childEnv names the variable that turns this test binary into a process that compiles two
-// programs.
+// childEnv names the variable that turns this test binary into a process that compiles two programs.
 const childEnv = "QDNB_TEST_COMPILE"
 
 // compiledIn is the output of such a process.
@@ -263,8 +262,7 @@ func TestProgramsAreKeptOnDisk(t *testing.T) {
 	}
 }
 
-// An intact entry that is no program is compiled again and replaced. Damaged entries are tested by
-// package diskcache.
+// An intact entry that is no program is compiled again and replaced. Damaged entries are tested by package diskcache.
 func TestProgramsThatCannotBeLoaded(t *testing.T) {
 	if xlatest.Best(t).Kind != backend.CPU {
 		t.Skip("SKIPPED: the cache of programs is XLA:CPU's")

@@ -250,8 +250,7 @@ func TestMistakes(t *testing.T) {
 	errtest.Equal(t, "mistakes leave", filesIn(t, root), "file")
 }
 
-// By default, only hyperparameters that differ from the defaults are printed; -v prints all as
-// JSON.
+// By default, only hyperparameters that differ from the defaults are printed; -v prints all as JSON.
 func TestHyperparametersAreShort(t *testing.T) {
 	root := t.TempDir()
 	train := append([]string{"train", "--runs", root, "--generations", "1", "--backend", "go"}, small...)

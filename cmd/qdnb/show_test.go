@@ -122,8 +122,7 @@ func TestShowMakesPages(t *testing.T) {
 	}
 }
 
-// An unfinished run is drawn from its snapshot, else from its checkpoint, and its resume command
-// finishes it.
+// An unfinished run is drawn from its snapshot, else from its checkpoint, and its resume command finishes it.
 func TestShowOfAnUnfinishedRun(t *testing.T) {
 	stopped, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -278,8 +277,7 @@ func listed(t *testing.T, root, algorithm string, seed int64, status runs.Status
 	return w.Name()
 }
 
-// A folder is listed in order, whatever the states of its runs, and one that cannot be read does not
-// hide the others.
+// A folder is listed in order, whatever the states of its runs, and one that cannot be read does not hide the others.
 func TestList(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "notebooks", "runs")
 	ten := listed(t, root, "map-elites", 10, runs.Status{MaxFitness: -1.5, QDScore: 20.25, Finished: true})

@@ -129,8 +129,7 @@ func ball(d physics.Dynamics) physics.Model {
 	return m
 }
 
-// A body falls as semi-implicit Euler predicts, whatever its mass. Doubling gravity doubles the
-// fall.
+// A body falls as semi-implicit Euler predicts, whatever its mass. Doubling gravity doubles the fall.
 func TestFreeFall(t *testing.T) {
 	both(t, func(t *testing.T, d physics.Dynamics) {
 		fall := func(gravity float64) (float64, float64) {
@@ -196,8 +195,7 @@ func pendulum(d physics.Dynamics, length float64) physics.Model {
 	}
 }
 
-// A physical pendulum passes its lowest point after a quarter of its period, 2 pi sqrt((I + m l^2)
-// / (m g l)).
+// A physical pendulum passes its lowest point after a quarter of its period, 2 pi sqrt((I + m l^2) / (m g l)).
 func TestPendulumPeriod(t *testing.T) {
 	const length, angle = 1.0, 0.1
 	both(t, func(t *testing.T, d physics.Dynamics) {

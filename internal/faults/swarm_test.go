@@ -395,8 +395,7 @@ func TestPlugins(t *testing.T) {
 	for name, source := range map[string]string{
 		"nosymbol": `int nothing;`,
 		"nothing":  `const void *GetPjrtApi(void) { return 0; }`,
-		// struct_size, extension_start; version: struct_size, extension_start, major, minor; all
-		// functions are absent.
+		// struct_size, extension_start; version: struct_size, extension_start, major, minor; all functions are absent.
 		"version": `#include <stddef.h>
 static struct {
 	size_t size; void *extension;

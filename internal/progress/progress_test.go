@@ -116,8 +116,7 @@ func lastLine(written string) string {
 	return line
 }
 
-// Important parts come first at any width. Compilation and earlier sessions do not affect the time
-// left.
+// Important parts come first at any width. Compilation and earlier sessions do not affect the time left.
 func TestBarOfAResumedRun(t *testing.T) {
 	figures := []string{"max fitness -128.3", "coverage 73.7 %", "QD score 2.514e+05"}
 	const name = "map-elites-pointmaze-0-1a2b3c4d"

@@ -45,8 +45,7 @@ func numbers(n int) []float32 {
 	return row
 }
 
-// mazePolicy is the number of parameters of a policy for pointmaze with five skills and two hidden
-// layers of 8 units.
+// mazePolicy is the number of parameters of a policy for pointmaze with five skills and two hidden layers of 8 units.
 const mazePolicy = (2+5+1)*8 + 9*8 + 9*4
 
 // mazeGenotype is the number of parameters of a policy without skills.
@@ -96,8 +95,7 @@ func TestImportPolicy(t *testing.T) {
 	}
 }
 
-// foreign returns the arrays of a repertoire of four cells for pointmaze, one of which is empty and
-// holds NaN.
+// foreign returns the arrays of a repertoire of four cells for pointmaze, one of which is empty and holds NaN.
 func foreign() map[string]npz.Array {
 	genotypes, nan := numbers(4*mazeGenotype), float32(math.NaN())
 	for i := range mazeGenotype {

@@ -223,8 +223,7 @@ func TestComparisons(t *testing.T) {
 	errtest.Want(t, errtest.Of(Comparisons(scored(), [2]string{"aurora", "pga-map-elites"})), "no pair of methods has runs")
 }
 
-// Scores are divided by the largest on their environment. A method that lacks an environment is
-// left out.
+// Scores are divided by the largest on their environment. A method that lacks an environment is left out.
 func TestOverall(t *testing.T) {
 	// only ant-uni has runs of both methods
 	shows := func(d *Data, want ...string) {

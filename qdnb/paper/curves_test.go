@@ -37,8 +37,7 @@ func (f *folder) curve(t *testing.T, experiment, label, env string, seed int64,
 	f.run(t, sweep.Line{Experiment: experiment, Label: label, Run: c}, status, metrics)
 }
 
-// trainedCurves has three seeds of MAP-Elites and one of AURORA on ant-trap, and one of DADS+REWARD
-// on halfcheetah-uni.
+// trainedCurves has three seeds of MAP-Elites and one of AURORA on ant-trap, and one of DADS+REWARD on halfcheetah-uni.
 func trainedCurves(t *testing.T) *Data {
 	f := newFolder(t)
 	for seed := range int64(3) {
@@ -84,8 +83,7 @@ func TestCurvesOverTime(t *testing.T) {
 		t.Errorf("%q from %g to %g: want a linear axis to the end of the longest run and coverage from 0",
 			x.Label.Text, x.Min, x.Max)
 	}
-	// Seeds end 2, 3 and 4 s after their first evaluation with coverages 40, 50 and 60, and stay
-	// there.
+	// Seeds end 2, 3 and 4 s after their first evaluation with coverages 40, 50 and 60, and stay there.
 	me := seriesNamed(t, coverage, "map-elites")
 	if last := len(me.X) - 1; me.X[last] != 4 || me.Y[last] != 50 || me.Low[last] != 45 || me.High[last] != 55 {
 		t.Errorf("it ends at %g s with %g (%g to %g), want the medians of the ends", me.X[last],
@@ -303,14 +301,12 @@ func adapted(t *testing.T) *Data {
 	return f.open(t)
 }
 
-// Panels have medians or interquartile means over seeds, with quartiles, for their environment and
-// perturbation.
+// Panels have medians or interquartile means over seeds, with quartiles, for their environment and perturbation.
 func TestAdaptationPanels(t *testing.T) {
 	data := adapted(t)
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	errtest.Equal(t, "labels", labels, []string{"map-elites", "diayn-reward"})
-	// For 0, 10, 20, 90 the median is 15, the interquartile mean 15, and the quartiles are 7.5 and
-	// 37.5.
+	// For 0, 10, 20, 90 the median is 15, the interquartile mean 15, and the quartiles are 7.5 and 37.5.
 	drawn := must.Get(Adaptation(data)).Panels
 	want := []figures.Series{
 		{Name: "map-elites", X: []float64{0.25, 1, 5}, Y: []float64{315, 400, 215},
@@ -364,8 +360,7 @@ func TestGainPanels(t *testing.T) {
 	}
 }
 
-// Figure 16 has only the methods of the experiment "reward", from any experiment, and shared runs
-// once.
+// Figure 16 has only the methods of the experiment "reward", from any experiment, and shared runs once.
 func TestRewardAdaptation(t *testing.T) {
 	data := adapted(t)
 	if labels, want := data.rewardLabels(), []string{"diayn", "diayn-reward"}; !reflect.DeepEqual(labels, want) {
@@ -381,8 +376,7 @@ func TestRewardAdaptation(t *testing.T) {
 	errtest.Equal(t, "targets without runs", len(drawn[0]), 2)
 }
 
-// Medians over seeds for each target position, the best in bold. Methods without such runs are left
-// out.
+// Medians over seeds for each target position, the best in bold. Methods without such runs are left out.
 func TestAdaptationTargets(t *testing.T) {
 	f := newFolder(t)
 	for seed, x := range []float64{0, 10, 80} {

@@ -18,8 +18,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// frozen returns a few of the shipped runs, with settings of the sensitivity grids, which are not
-// shipped.
+// frozen returns a few of the shipped runs, with settings of the sensitivity grids, which are not shipped.
 func frozen() *Data {
 	d := must.Get(Open("testdata/frozen"))
 	for i, env := range sensitivityEnvs {
@@ -63,8 +62,7 @@ type folder struct {
 
 func newFolder(t *testing.T) *folder { return &folder{dir: t.TempDir()} }
 
-// run writes the run of a line: its status, the text of metrics.csv if not empty, and the additions
-// of fill.
+// run writes the run of a line: its status, the text of metrics.csv if not empty, and the additions of fill.
 func (f *folder) run(t *testing.T, line sweep.Line, status runs.Status, metrics string, fill ...func(*runs.Writer)) {
 	t.Helper()
 	w := must.Get(runs.Create(filepath.Join(f.dir, RunsFolder), line.Run))

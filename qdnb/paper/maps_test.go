@@ -151,8 +151,7 @@ func TestRepertoiresWithHoles(t *testing.T) {
 	}
 }
 
-// Snapshots are in the row of the budget point that they passed. The seed is the one with the best
-// final QD score.
+// Snapshots are in the row of the budget point that they passed. The seed is the one with the best final QD score.
 func TestIntermediate(t *testing.T) {
 	f := newMapFolder(t)
 	keep := func(fitness float32, generations ...int64) func(*runs.Writer) {
@@ -299,8 +298,7 @@ func TestIllustrationsAreInThePicture(t *testing.T) {
 	}
 }
 
-// Later methods are drawn with the paper's, and corrected metrics are tabulated, also from a
-// shipped folder.
+// Later methods are drawn with the paper's, and corrected metrics are tabulated, also from a shipped folder.
 func TestBeyond(t *testing.T) {
 	f := newFolder(t)
 	for i, experiment := range []string{results.ExperimentTraining, results.ExperimentBeyond} {

@@ -59,8 +59,7 @@ func TestHashIsStable(t *testing.T) {
 	c := Config{Algorithm: "map-elites", Env: "pointmaze", Seed: 0,
 		Hyperparameters: json.RawMessage(
 			`{"batch":1000,"hidden":[256,256],"iso_sigma":0.005,"line_sigma":0.05}`)}
-	// printf '%s' '{"algorithm":"map-elites","env":"pointmaze","hyperparameters":{...},"seed":0}' |
-	// sha256sum
+	// printf '%s' '{"algorithm":"map-elites","env":"pointmaze","hyperparameters":{...},"seed":0}' | sha256sum
 	const want = "map-elites-pointmaze-0-a4996ef0"
 	errtest.Equal(t, "the name", c.Name(), want)
 	for _, same := range []string{
@@ -451,8 +450,7 @@ func TestLoadListsTheCandidates(t *testing.T) {
 	}
 }
 
-// A prefix that ends with a seed is that seed's run, even if it is damaged and those of other seeds
-// are not.
+// A prefix that ends with a seed is that seed's run, even if it is damaged and those of other seeds are not.
 func TestLoadTellsSeedsApart(t *testing.T) {
 	root, dirs := t.TempDir(), map[int64]string{}
 	for _, seed := range []int64{1, 10, 11} {

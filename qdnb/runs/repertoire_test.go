@@ -94,8 +94,7 @@ func TestGenotypesOfCells(t *testing.T) {
 	errtest.Equal(t, "genotypes that were not read", fmt.Sprint(none.AllGenotypes(), none.Genotype(1)), "[] []")
 }
 
-// foreignArrays are those of a file of another program, or of an older version: all cells have a
-// row of genotypes.
+// foreignArrays are those of a file of another program, or of an older version: all cells have a row of genotypes.
 func foreignArrays() map[string]npz.Array {
 	arrays := testRepertoire().arrays()
 	delete(arrays, cellsKey)
@@ -245,8 +244,7 @@ func TestReinsertCompetes(t *testing.T) {
 	errtest.Want(t, errtest.Of(r.Reinsert(fitnesses[1:], descriptors)))
 }
 
-// The newest repertoire comes from the newest intact checkpoint or snapshot; for a finished run it
-// is the final one.
+// The newest repertoire comes from the newest intact checkpoint or snapshot; for a finished run it is the final one.
 func TestNewestRepertoire(t *testing.T) {
 	w := create(t, t.TempDir())
 	must.Do(w.Begin(-1, "generation"))

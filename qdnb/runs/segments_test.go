@@ -164,8 +164,7 @@ func TestReplayOfTheCheckpointBefore(t *testing.T) {
 		must.Do(ring.save(w, total))
 		must.Do(w.SaveCheckpoint(int64(g), nil, nil))
 	}
-	// A session that resumes from the newest checkpoint and only saves it again does not know what the
-	// previous one needs.
+	// A session that resumes from the newest checkpoint and only saves it again does not know what the previous one needs.
 	w = resume(t, w, root, 3)
 	must.Do(ring.load(w, 38))
 	must.Do(w.SaveCheckpoint(3, nil, nil))

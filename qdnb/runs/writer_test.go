@@ -286,8 +286,7 @@ func TestDiscardRemovesOnlyARunThatNeverBegan(t *testing.T) {
 	errtest.Equal(t, "the generation after Discard", must.Get(w.LoadCheckpoint(nil)).Generation, 3)
 }
 
-// grid is a repertoire of 8 cells in training: each cell has the generation in which it was filled,
-// or -1.
+// grid is a repertoire of 8 cells in training: each cell has the generation in which it was filled, or -1.
 type grid [8]int64
 
 const gridParams = 3

@@ -150,8 +150,7 @@ func TestLiveIsDue(t *testing.T) {
 	}
 }
 
-// A run reports an import of its own algorithm and environment, not of others whose names begin
-// alike.
+// A run reports an import of its own algorithm and environment, not of others whose names begin alike.
 func TestImportedRunsOfTheEnvironment(t *testing.T) {
 	training := Training{Spec: Spec{Runs: t.TempDir()},
 		Config: must.Get(runs.NewConfig("map-elites", "arm", 0, map[string]int{"batch": 1}))}

@@ -186,8 +186,7 @@ func TestBootstrapIsWhatAllResamplesSay(t *testing.T) {
 	}
 }
 
-// Each stratum is drawn from its own values: the sums of one value per stratum take all
-// combinations and no others.
+// Each stratum is drawn from its own values: the sums of one value per stratum take all combinations and no others.
 func TestBootstrapIsStratified(t *testing.T) {
 	strata := [][]float64{{100, 100}, {1, 2}}
 	seen := map[string]bool{}

@@ -116,8 +116,7 @@ func TestGoldenInitMoments(t *testing.T) {
 		mean, deviation := stat.MeanStdDev(drawn, nil)
 		expect(t, what+"mean", mean, want[0], want[1]/math.Sqrt(n))
 		expect(t, what+"standard deviation", deviation, want[1], want[1]*math.Sqrt((kurtosis-1)/n)/2)
-		// The distance of an extreme from the limit is exponential with mean width/n; the chance of
-		// 12 means is 1 in 160 000.
+		// The distance of an extreme from the limit is exponential with mean width/n; the chance of 12 means is 1 in 160 000.
 		expect(t, what+"minimum", slices.Min(drawn), want[2], 12./5*(want[3]-want[2])/n)
 		expect(t, what+"maximum", slices.Max(drawn), want[3], 12./5*(want[3]-want[2])/n)
 	}
@@ -174,8 +173,7 @@ func uniform(limit float32) (draw func(n int) []float32) {
 	}
 }
 
-// The layout of the paper's policies for pointmaze: where the first layer's parameters are in a
-// flat row.
+// The layout of the paper's policies for pointmaze: where the first layer's parameters are in a flat row.
 func ExampleMLP_Layout() {
 	policy := nn.NewPolicy(2, []int{256, 256}, 2)
 	fmt.Println(policy.Params(), "parameters")

@@ -377,8 +377,7 @@ func TestGoldenAutoencoderSteps(t *testing.T) {
 	})
 }
 
-// A NaN anywhere in a sequence makes its descriptor and the loss NaN, but no other sequence's
-// descriptor.
+// A NaN anywhere in a sequence makes its descriptor and the loss NaN, but no other sequence's descriptor.
 func TestAutoencoderShowsNaN(t *testing.T) {
 	autoencoder := nn.Autoencoder{Features: 2, Hidden: 3, Steps: 4}
 	const n, bad = 5, 2
@@ -420,9 +419,8 @@ func expect(t *testing.T, what string, got, want, standard float64) {
 	}
 }
 
-// Biases begin at 0, recurrent kernels are uniform over the orthogonal matrices, and input kernels
-// are normal numbers truncated at two deviations, as are the stored ones (init.* of
-// 09_aurora_seq2seq.npz, of at least 30 cells).
+// Biases begin at 0, recurrent kernels are uniform over the orthogonal matrices, and input kernels are normal numbers
+// truncated at two deviations, as are the stored ones (init.* of 09_aurora_seq2seq.npz, of at least 30 cells).
 func TestGoldenAutoencoderInit(t *testing.T) {
 	data, _ := goldenAutoencoder(t)
 	const features, h, draws = 25, 5, 100
@@ -467,8 +465,7 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 	expect(t, "mean square of the trace", squares/matrices, 1, math.Sqrt(2/matrices))
 	expect(t, "mean of the first element", first/matrices, 0, math.Sqrt(1./h/matrices))
 	check := func(whose string, n float64, inputs int, mean, deviation, largest float64) {
-		// of a normal distribution truncated at +-2: standard deviation, kurtosis, density of the
-		// magnitude at the limit
+		// of a normal distribution truncated at +-2: standard deviation, kurtosis, density of the magnitude at the limit
 		const cut, kurtosis, end = 0.87962566103423978, 2.3656, 0.1131
 		sigma := 1 / math.Sqrt(float64(inputs))
 		expect(t, whose+" mean", mean, 0, sigma/math.Sqrt(n))

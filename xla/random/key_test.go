@@ -121,8 +121,7 @@ func TestARowDependsOnItsKeyAlone(t *testing.T) {
 				t.Errorf("row %d depends on the others", row)
 			}
 		}
-		// No word appears twice among streams of different names; a coincidence has a chance of 1 in
-		// 1400.
+		// No word appears twice among streams of different names; a coincidence has a chance of 1 in 1400.
 		streams := draw[uint32](t, p, 8, func(k random.Key) *Node {
 			return Stack([]*Node{k.Bits(500), k.FoldIn(0).Bits(500), k.FoldIn(1).Bits(500),
 				k.FoldIn(1).FoldIn(0).Bits(500),
@@ -204,8 +203,7 @@ func TestWordsAreTheHashesOfTheirIndex(t *testing.T) {
 
 const million = 1_000_000
 
-// Moments are within five standard errors, and the Kolmogorov-Smirnov distance is below its 99.9 %
-// quantile.
+// Moments are within five standard errors, and the Kolmogorov-Smirnov distance is below its 99.9 % quantile.
 func TestNormalIsNormal(t *testing.T) {
 	x := draw[float32](t, xlatest.Best(t), 3, func(k random.Key) *Node { return k.Normal(million) })
 	slices.Sort(x)
@@ -241,9 +239,8 @@ func TestNormalIsNormal(t *testing.T) {
 // and those near simple fractions of 2^32.
 var steps = []uint32{0, 2, 0x10000, 0x80000000, 0x55555555, 0xffffffff}
 
-// The words of a stream, and of neighbouring rows at one position, are uniform byte by byte and in
-// pairs of neighbours, and no bit of a word predicts a bit of the next, all at five standard
-// deviations.
+// The words of a stream, and of neighbouring rows at one position, are uniform byte by byte and in pairs of neighbours,
+// and no bit of a word predicts a bit of the next, all at five standard deviations.
 func TestWordsAreUniform(t *testing.T) {
 	chiSquared := func(t *testing.T, what string, counts []float64, n float64) {
 		expected, statistic := n/float64(len(counts)), 0.0
@@ -314,9 +311,8 @@ func correlation(a, b []float32) float64 {
 	return (sab/n - sa/n*sb/n) / math.Sqrt((saa/n-sa/n*sa/n)*(sbb/n-sb/n*sb/n)) * math.Sqrt(n)
 }
 
-// Numbers, and the magnitudes of normal ones, are uncorrelated along a stream, between neighbouring
-// rows, between the streams derived from a key, and between neighbouring seeds, each at 4.5
-// standard errors.
+// Numbers, and the magnitudes of normal ones, are uncorrelated along a stream, between neighbouring rows, between the
+// streams derived from a key, and between neighbouring seeds, each at 4.5 standard errors.
 func TestStreamsAreUncorrelated(t *testing.T) {
 	const columns = million / 10
 	p := xlatest.Best(t)
@@ -353,9 +349,8 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 	}
 }
 
-// A falling stone: the state of the loop is a struct with names.
-// Individuals 0, 1 and 2 draw from their own streams: individual 1 draws the same with or without
-// the others.
+// A falling stone: the state of the loop is a struct with names. Individuals 0, 1 and 2 draw from their own streams:
+// individual 1 draws the same with or without the others.
 func ExampleKey() {
 	p, err := xla.Open(context.Background(), "")
 	if err != nil {

@@ -36,9 +36,8 @@ func smallPPGA() *MapElites {
 	return a
 }
 
-// The estimated gradients have a length of 1 and raise the fitness, or the component of the descriptor
-// that they are of. Walking along them, PPGA reaches fitter policies and fills cells. Its control steps
-// count.
+// The estimated gradients have a length of 1 and raise the fitness, or the component of the descriptor that they are
+// of. Walking along them, PPGA reaches fitter policies and fills cells. Its control steps count.
 func TestPPGAFollowsItsGradients(t *testing.T) {
 	const batch, generations = 24, 15
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
@@ -355,8 +354,7 @@ func TestMEGALearns(t *testing.T) {
 	}
 }
 
-// The threshold depends on how many individuals more than the target there are; the target is the
-// capacity by default.
+// The threshold depends on how many individuals more than the target there are; the target is the capacity by default.
 func TestAuroraTarget(t *testing.T) {
 	p := xlatest.Pure(t)
 	var lengths, errors []float32
@@ -386,10 +384,9 @@ func archiveSearch(t *testing.T, p *xla.Platform, a repertoire.Archive) *search 
 	return searchOf(t, p, mazeTask(), Parts{Mix: Mix{{isoline, 1}}, Archive: a}, mazeSettings(2))
 }
 
-// In a search with AURORA's archive, individuals keep their distance, their descriptors are the
-// encodings of their sequences, the passive repertoire is filled from them, and all of them share
-// one initial state. Since its descriptors are not the task's, it has no coverage of the task's
-// cells.
+// In a search with AURORA's archive, individuals keep their distance, their descriptors are the encodings of their
+// sequences, the passive repertoire is filled from them, and all of them share one initial state. Since its descriptors
+// are not the task's, it has no coverage of the task's cells.
 func TestAuroraSearch(t *testing.T) {
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		s := archiveSearch(t, p, auroraSettings())
@@ -453,8 +450,7 @@ func TestAuroraSearch(t *testing.T) {
 	})
 }
 
-// checkEncoded compares the descriptors of an archive with the encodings of its sequences outside
-// the search.
+// checkEncoded compares the descriptors of an archive with the encodings of its sequences outside the search.
 func checkEncoded(t *testing.T, p *xla.Platform, arrays map[string]npz.Array, generation int) {
 	t.Helper()
 	var in []*tensors.Tensor

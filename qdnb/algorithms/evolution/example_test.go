@@ -13,8 +13,7 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// A custom variation operator: uniform crossover, which takes each parameter from one of two
-// parents.
+// A custom variation operator: uniform crossover, which takes each parameter from one of two parents.
 func ExampleStateless() {
 	crossover := evolution.Stateless(func(parents evolution.Parents, keys random.Key) *graph.Node {
 		a, b := parents.Sample(keys.FoldIn(0)), parents.Sample(keys.FoldIn(1))

@@ -255,8 +255,7 @@ func smallASCII() *MapElites {
 	return a
 }
 
-// The emitter keeps the rewards to go of every individual in the archive, and its offspring alone improve
-// the archive.
+// The emitter keeps the rewards to go of every individual in the archive, and its offspring alone improve the archive.
 func TestASCIIKeepsEpisodesOfMembers(t *testing.T) {
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		settings := settings{Batch: 24, Slice: 8, Centroids: line(10), Seed: 3}
@@ -342,9 +341,8 @@ type publishedTask struct {
 
 func (p publishedTask) Spec() envs.Spec { return p.spec }
 
-// readDCRL reads 15_dcrl.npz: single steps of QDax 0.5.0 (qdax/core/emitters/dcrl_emitter.py) for
-// given networks and transitions, without noise on the target's action. tools/golden_dcrl.py made
-// it.
+// readDCRL reads 15_dcrl.npz: single steps of QDax 0.5.0 (qdax/core/emitters/dcrl_emitter.py) for given networks and
+// transitions, without noise on the target's action. tools/golden_dcrl.py made it.
 func readDCRL(t *testing.T) (golden.File, DescriptorConditioned, scoring.Task) {
 	f := golden.Read(t, "15_dcrl.npz")
 	settings := partOf[td3.Config](defaultDCRLMapElites(envs.Spec{}))
@@ -489,8 +487,7 @@ func TestDCRLTargets(t *testing.T) {
 	})
 }
 
-// Proposals are the same bits however they are divided among workers, and the share of injection is
-// kept.
+// Proposals are the same bits however they are divided among workers, and the share of injection is kept.
 func TestDCRLProposalsAreDivided(t *testing.T) {
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		for _, c := range []struct{ isoline, inject float64 }{{0.5, 0.25}, {0.25, 0.125}, {0.5, 0},

@@ -141,9 +141,8 @@ func TestFixedStarts(t *testing.T) {
 	})
 }
 
-// scripted is a task that plain Go can compute exactly: the observation is 1, the reward of a step
-// is the first action component and the descriptor after it the second. Rewards and descriptors are
-// NaN for actions beyond a limit.
+// scripted is a task that plain Go can compute exactly: the observation is 1, the reward of a step is the first action
+// component and the descriptor after it the second. Rewards and descriptors are NaN for actions beyond a limit.
 type scripted struct{ RewardLimit, DescriptorLimit float64 }
 
 var unlimited = scripted{math.Inf(1), math.Inf(1)}
@@ -198,8 +197,7 @@ func line(n int) npz.Array {
 	return npz.Of(centroids, n, 1)
 }
 
-// noisy adds noise to a parent. Its sums do not depend on how they are compiled, because nothing is
-// multiplied.
+// noisy adds noise to a parent. Its sums do not depend on how they are compiled, because nothing is multiplied.
 var noisy = Stateless(func(parents Parents, keys random.Key) *Node {
 	x := parents.Sample(keys.FoldIn(0))
 	return Add(x, keys.FoldIn(1).Uniform(-0.3, 0.3, x.Shape().Dimensions...))
@@ -339,8 +337,7 @@ func TestEvaluator(t *testing.T) {
 				if i == 5 {
 					want = float32(math.Inf(-1))
 				}
-				// The descriptor is that of the state before the last step: the second component of the first
-				// action.
+				// The descriptor is that of the state before the last step: the second component of the first action.
 				if descriptor := genotypes[4*i+1] + genotypes[4*i+3]; fitness[i] != want || i != 5 && descriptors[i] != descriptor {
 					t.Errorf("slices of %d: policy %d has fitness %g and descriptor %g, want %g and %g", slice, i,
 						fitness[i], descriptors[i], want, descriptor)
@@ -371,9 +368,8 @@ func TestGoldenIsoline(t *testing.T) {
 	})
 }
 
-// FuzzRestore restores a search from arbitrary arrays. The search has every kind of state: a
-// learned archive, a passive repertoire and a learner. It continues from arrays that it accepts;
-// arrays that it rejects leave it unchanged.
+// FuzzRestore restores a search from arbitrary arrays. The search has every kind of state: a learned archive, a passive
+// repertoire and a learner. It continues from arrays that it accepts; arrays that it rejects leave it unchanged.
 func FuzzRestore(f *testing.F) {
 	archive := defaultAuroraArchive(envs.Pointmaze{}.Spec())
 	archive.Capacity, archive.Sampling, archive.Every, archive.Epochs, archive.TrainingBatch = 12, 5,
@@ -400,8 +396,7 @@ func FuzzRestore(f *testing.F) {
 	)
 }
 
-// Emitters that cannot share a batch, and parts that cannot work together, are one line before the
-// first generation.
+// Emitters that cannot share a batch, and parts that cannot work together, are one line before the first generation.
 func TestPartsThatDoNotFitTogether(t *testing.T) {
 	small := honest
 	small.Rows = 7
@@ -463,8 +458,7 @@ func TestPartsThatDoNotFitTogether(t *testing.T) {
 	}
 }
 
-// An archive with fewer slots than a slice has policies works on every backend, and only its slots
-// limit a slice.
+// An archive with fewer slots than a slice has policies works on every backend, and only its slots limit a slice.
 func TestArchiveSmallerThanASlice(t *testing.T) {
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		novelty := func(capacity int) repertoire.Archive {
@@ -600,10 +594,9 @@ func TestSharesOfZero(t *testing.T) {
 	}
 }
 
-// A search ends with the same bytes on all workers and on one. On a CPU its archive is in memory
-// once, however many workers read it. Searches that are stopped and resumed are compared by package
-// qdnb. Without QDNB_LONG only those run that share their work in different ways, since XLA takes
-// seconds for each program.
+// A search ends with the same bytes on all workers and on one. On a CPU its archive is in memory once, however many
+// workers read it. Searches that are stopped and resumed are compared by package qdnb. Without QDNB_LONG only those run
+// that share their work in different ways, since XLA takes seconds for each program.
 func TestWorkersShareTheWork(t *testing.T) {
 	p := xlatest.Best(t)
 	if p.Workers == 1 {
@@ -631,8 +624,7 @@ func TestWorkersShareTheWork(t *testing.T) {
 			return searchOf(t, p, legs(2).task(), partsOf(smallPPGA(), aims()), mazeSettings(3))
 		},
 		"aurora-xcon": func(p *xla.Platform) *search { return archiveSearch(t, p, smallXCon()) },
-		// If each worker has one slice, a single one runs a loop of several: XLA must not round its
-		// physics differently.
+		// If each worker has one slice, a single one runs a loop of several: XLA must not round its physics differently.
 		"one turn": func(platform *xla.Platform) *search {
 			centroids := npz.Of([]float32{0.1, 0.2, 0.5, 0.6, 0.4, 0.3}, 3, 2)
 			return startSearch(t, platform, scoring.NewTask(must.Get(envs.Make("walker-uni")), []int{8, 8}, 20), isoline,

@@ -58,8 +58,7 @@ func TestGoldenDenseStrategy(t *testing.T) {
 	})
 }
 
-// summed returns the sums that a distribution updates from, of noise [batch, n] with the weights of
-// its ranks.
+// summed returns the sums that a distribution updates from, of noise [batch, n] with the weights of its ranks.
 func summed(d distributions, noise, rank *Node) (first, second *Node) {
 	weights := make([]float32, rank.Shape().Size())
 	copy(weights, d.weights())
@@ -136,10 +135,9 @@ func TestPublishedSettingsOfStrategies(t *testing.T) {
 	}
 }
 
-// Five updates of pyribs 0.12's strategies with stored samples (tools/peer/cma_mae.py):
-// 14_cma_mae_strategy.npz has those of sep-CMA-ES in 5 and in 200 dimensions,
-// 17_cma_mae_strategies.npz those of LM-MA-ES, with fewer and more vectors than generations, and of
-// OpenAI-ES.
+// Five updates of pyribs 0.12's strategies with stored samples (tools/peer/cma_mae.py): 14_cma_mae_strategy.npz has
+// those of sep-CMA-ES in 5 and in 200 dimensions, 17_cma_mae_strategies.npz those of LM-MA-ES, with fewer and more
+// vectors than generations, and of OpenAI-ES.
 func TestGoldenStrategies(t *testing.T) {
 	sep := []string{"mean", "sigma", "variance", "anisotropic_path", "step_path", "age"}
 	lm := []string{"mean", "sigma", "step_path", "vectors", "age"}
@@ -211,9 +209,8 @@ func TestGoldenStrategies(t *testing.T) {
 	}
 }
 
-// adapted runs a generation of three strategies over twelve parameters, from a state that is older
-// than one generation: it returns the offspring, and the state before and after they adapted to the
-// improvements.
+// adapted runs a generation of three strategies over twelve parameters, from a state that is older than one generation:
+// it returns the offspring, and the state before and after they adapted to the improvements.
 func adapted(t *testing.T, p *xla.Platform, s evolutionStrategies, improvement []float32) (
 	children []float32, before, after map[string][]float32) {
 	t.Helper()

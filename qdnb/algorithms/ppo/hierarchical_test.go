@@ -28,9 +28,8 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// signs is a line on which half of the robots are rewarded for going right and the other half for
-// going left. Only the part of the observation that skills do not see tells which. Episodes end
-// beyond 4. The descriptor is the distance.
+// signs is a line on which half of the robots are rewarded for going right and the other half for going left. Only the
+// part of the observation that skills do not see tells which. Episodes end beyond 4. The descriptor is the distance.
 type signs struct{}
 
 func (signs) Spec() envs.Spec {
@@ -284,9 +283,8 @@ func (s scripted) Step(state envs.State, _ *Node) envs.State {
 	return s.at(AddScalar(state.PhysicsState[0], 1))
 }
 
-// A decision earns the rewards of its own control steps up to the end of the episode, and the
-// meta-controller observes what the published one does. The latter is credited with what the next
-// decision earns.
+// A decision earns the rewards of its own control steps up to the end of the episode, and the meta-controller observes
+// what the published one does. The latter is credited with what the next decision earns.
 func TestGoldenDecisions(t *testing.T) {
 	f := golden.Read(t, "10_ppo_hierarchical.npz")
 	shape, every, steps := f.Shape("h.obs_steps"), int(f.Number("const.num_h_steps")), int(f.Number("const.unroll_length"))

@@ -26,8 +26,7 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// The estimates equal their definition, computed step by step in float64, for episodes that
-// terminate or are truncated.
+// The estimates equal their definition, computed step by step in float64, for episodes that terminate or are truncated.
 func TestAdvantages(t *testing.T) {
 	config := *Default(envs.Spec{Length: 1})
 	config.RewardScaling = 0.5
@@ -151,8 +150,7 @@ func TestRatiosThatOverflow(t *testing.T) {
 	})
 }
 
-// The frequencies of choices equal their probabilities within five standard errors, and impossible
-// choices never occur.
+// The frequencies of choices equal their probabilities within five standard errors, and impossible choices never occur.
 func TestSample(t *testing.T) {
 	const draws = 20000
 	probabilities := []float64{0.5, 0.3, 0.15, 0.05, 0}
@@ -179,8 +177,7 @@ func TestSample(t *testing.T) {
 	})
 }
 
-// pulls is a task whose reward is the action times the sign that it observes. The descriptor is the
-// action.
+// pulls is a task whose reward is the action times the sign that it observes. The descriptor is the action.
 type pulls struct{}
 
 func (pulls) Spec() envs.Spec {

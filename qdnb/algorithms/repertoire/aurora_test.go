@@ -93,8 +93,7 @@ func TestAuroraSchedule(t *testing.T) {
 	}
 }
 
-// The l_rule arrays of 09_aurora_repertoire.npz: the threshold after each of a series of updates,
-// here in a loop.
+// The l_rule arrays of 09_aurora_repertoire.npz: the threshold after each of a series of updates, here in a loop.
 func TestGoldenThreshold(t *testing.T) {
 	data := golden.Read(t, "09_aurora_repertoire.npz")
 	sizes, want := data.Int32s("l_rule.num_indivs"), data.Float32s("l_rule.l_values")
@@ -134,10 +133,9 @@ func TestGoldenSchedule(t *testing.T) {
 	errtest.Equal(t, "loops before which the encoder is retrained", loops, want[slices.Index(want, 3):])
 }
 
-// 19_xcon.npz: batches that the published code (adaptive_archive.py) inserted one after the other, and
-// the least score of the archive after each, which is the margin of the triplets.
-// tools/golden_xcon.py made it. Of the last archive the fittest and five other solutions survive
-// extinctions, all others equally often.
+// 19_xcon.npz: batches that the published code (adaptive_archive.py) inserted one after the other, and the least score
+// of the archive after each, which is the margin of the triplets. tools/golden_xcon.py made it. Of the last archive the
+// fittest and five other solutions survive extinctions, all others equally often.
 func TestGoldenXCon(t *testing.T) {
 	const capacity, batches, extinctions, survivors = 20, 4, 200, 6
 	data := golden.Read(t, "19_xcon.npz")

@@ -89,8 +89,7 @@ func TestGoldenFronts(t *testing.T) {
 	})
 }
 
-// sorted returns the identities in each cell in ascending order, 0 where empty, and their
-// objectives.
+// sorted returns the identities in each cell in ascending order, 0 where empty, and their objectives.
 func (f fronts) sorted(slots, k int) (ids, objectives []float32) {
 	for first := 0; first < len(f[1]); first += slots {
 		order := make([]int, slots)

@@ -30,8 +30,7 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// 01_repertoire_cvt.npz: batches that QDax inserted one after the other, starting with an empty
-// repertoire.
+// 01_repertoire_cvt.npz: batches that QDax inserted one after the other, starting with an empty repertoire.
 func TestGoldenRepertoire(t *testing.T) {
 	data := golden.Read(t, "01_repertoire_cvt.npz")
 	dims := data.Shape("centroids")[1]
@@ -59,9 +58,8 @@ func TestGoldenRepertoire(t *testing.T) {
 	})
 }
 
-// The nan_ arrays hold a batch with NaN fitnesses under the published rule: a NaN fitness keeps its
-// whole batch out of its cell. Our rule ignores such a candidate; the others enter as if it were
-// absent.
+// The nan_ arrays hold a batch with NaN fitnesses under the published rule: a NaN fitness keeps its whole batch out of
+// its cell. Our rule ignores such a candidate; the others enter as if it were absent.
 func TestGoldenNaN(t *testing.T) {
 	data := golden.Read(t, "01_repertoire_cvt.npz")
 	dims := data.Shape("centroids")[1]
@@ -180,8 +178,7 @@ func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (aft
 	return after, xlatest.Flat[int32](t, out[3])
 }
 
-// same compares the fitnesses of all cells, and the identities and descriptors of all but the
-// excluded cells.
+// same compares the fitnesses of all cells, and the identities and descriptors of all but the excluded cells.
 func same(t *testing.T, what string, got, want contents, leftOut []int32) {
 	t.Helper()
 	for cell := range want.fitnesses {
@@ -256,9 +253,8 @@ func TestEquallyNearCentroidsGiveTheFirst(t *testing.T) {
 	})
 }
 
-// Evenly spread behaviours fill all cells, whatever the units of their components: the tessellation is made
-// in the unit cube, and cells are assigned there if one range is more than twice another. Then they are the
-// same cells.
+// Evenly spread behaviours fill all cells, whatever the units of their components: the tessellation is made in the unit
+// cube, and cells are assigned there if one range is more than twice another. Then they are the same cells.
 func TestCellsOfUnequalScale(t *testing.T) {
 	const side, cells = 40, 256
 	cvt := CVT{Cells: cells, CVTSamples: 20_000, CVTSeed: 4}
@@ -360,9 +356,8 @@ func TestImprovementRanksNewCellsFirst(t *testing.T) {
 	xlatest.Close(t, "improvement", xlatest.Flat[float32](t, out[0]), []float32{31, 20, 21, -2, none, 26}, 0)
 }
 
-// 14_cma_mae_archive.npz: batches that pyribs 0.12's CVTArchive added one after the other, with
-// ties, four learning rates and lowest thresholds (tools/peer/cma_mae.py). The status of a solution
-// is above 0 if it was accepted.
+// 14_cma_mae_archive.npz: batches that pyribs 0.12's CVTArchive added one after the other, with ties, four learning
+// rates and lowest thresholds (tools/peer/cma_mae.py). The status of a solution is above 0 if it was accepted.
 func TestGoldenAnnealed(t *testing.T) {
 	data := golden.Read(t, "14_cma_mae_archive.npz")
 	shape := data.Shape("archive.centroids")
@@ -641,8 +636,7 @@ func TestKMeansIsTheSameForAnyNumberOfGoroutines(t *testing.T) {
 	errtest.Equal(t, "the centroids", cvt.unitCentroids(3), want)
 }
 
-// FuzzCentroids reads arbitrary cache files: a file without a tessellation of the unit cube is
-// recomputed.
+// FuzzCentroids reads arbitrary cache files: a file without a tessellation of the unit cube is recomputed.
 func FuzzCentroids(f *testing.F) {
 	for _, text := range []string{
 		"centroids <f4 3,2 0 0.5 1", "centroids <f4 3,2 0.5 1.5", "centroids <f8 3,2 nan",

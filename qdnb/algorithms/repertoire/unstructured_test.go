@@ -20,8 +20,7 @@ import (
 	"example.com/qdnb/xla/backend"
 )
 
-// slots is an unstructured archive on the host, whose genotypes are one number each, or 0 in empty
-// slots.
+// slots is an unstructured archive on the host, whose genotypes are one number each, or 0 in empty slots.
 type slots struct {
 	dims                               int
 	fitnesses, descriptors, identities []float32 // [n], [n, dims], [n]
@@ -60,8 +59,7 @@ type one struct {
 	refused    bool // by rule 2 or 3
 }
 
-// insert is [Cells.winners] in plain Go, rule by rule, on a batch that is sorted as in the
-// published code.
+// insert is [Cells.winners] in plain Go, rule by rule, on a batch that is sorted as in the published code.
 func (s slots) insert(l float32, batch candidates) slots {
 	n, d := len(s.fitnesses), s.dims
 	after := s.clone()
@@ -134,8 +132,7 @@ func (s slots) insert(l float32, batch candidates) slots {
 	return after
 }
 
-// copies returns the first candidate with the descriptor of candidate i, and whether rule 1 prefers
-// another one to it.
+// copies returns the first candidate with the descriptor of candidate i, and whether rule 1 prefers another one to it.
 func (c candidates) copies(i, d int) (first int, better bool) {
 	at := func(i int) []float32 { return c.descriptors[i*d : (i+1)*d] }
 	first = i
@@ -254,8 +251,7 @@ func (a *archivist) reinsert(s slots, l float32) slots {
 	return after
 }
 
-// sameSlots compares archives bit for bit, except that NaN equals NaN, and reports whether they are
-// the same.
+// sameSlots compares archives bit for bit, except that NaN equals NaN, and reports whether they are the same.
 func sameSlots(t testing.TB, what string, got, want slots) bool {
 	t.Helper()
 	equal := func(a, b float32) bool { return a == b || (a != a && b != b) }
@@ -274,8 +270,7 @@ func sameSlots(t testing.TB, what string, got, want slots) bool {
 	return true
 }
 
-// storedSlots reads an archive from golden data. There the identity of an empty slot is NaN, here
-// it is 0.
+// storedSlots reads an archive from golden data. There the identity of an empty slot is NaN, here it is 0.
 func storedSlots(data golden.File, name string) slots {
 	array := func(part string) []float32 { return data.Float32s(name + part) }
 	s := slots{data.Shape(name + ".descriptors")[1], array(".fitnesses"), array(".descriptors"), array(".ids")}.clone()

@@ -59,8 +59,7 @@ func TestGoldenDistribution(t *testing.T) {
 			action, logProb := d.Sample(in[1])
 			return []*Node{action, logProb, d.Mode(), Tanh(d.Mode())}
 		}, xlatest.Stored(f.File, "dist.logits"), xlatest.Stored(f.File, "dist.eps"))
-		// The published code recovers the noise from the action, which loses digits where the scale
-		// is small.
+		// The published code recovers the noise from the action, which loses digits where the scale is small.
 		xlatest.Matches(t, f.File, out, 5e-5, "dist.action", "dist.log_prob", "dist.mode", "dist.mode_adaptation")
 	})
 }

@@ -16,8 +16,7 @@ import (
 	"example.com/qdnb/xla/backend"
 )
 
-// Every policy starts from the same initial states, independent of the other policies and the
-// number of workers.
+// Every policy starts from the same initial states, independent of the other policies and the number of workers.
 func TestCrossedEvaluator(t *testing.T) {
 	const policies, states = 3, 5
 	task := NewTask(envs.Pointmaze{}, []int{8, 8}, 20)

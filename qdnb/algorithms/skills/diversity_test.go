@@ -141,9 +141,8 @@ func TestLossOfNaN(t *testing.T) {
 	}
 }
 
-// Skills that can be told apart are recognised: the rewards of DIAYN and DADS approach their
-// maximum, log(skills), and in METRA's space a step has length 1 and transitions that end an
-// episode count for nothing.
+// Skills that can be told apart are recognised: the rewards of DIAYN and DADS approach their maximum, log(skills), and
+// in METRA's space a step has length 1 and transitions that end an episode count for nothing.
 func TestDiversitiesLearn(t *testing.T) {
 	far, moving, straight := randomHistory(rand.New(rand.NewPCG(1, 2)), 60, 3, 2),
 		randomHistory(rand.New(rand.NewPCG(1, 2)), 60, 3, 3), randomHistory(rand.New(rand.NewPCG(1, 2)), 60, 3, 3)
@@ -161,8 +160,7 @@ func TestDiversitiesLearn(t *testing.T) {
 			straight.done[i/straight.d], straight.next[i] = 1, 1000
 		}
 	}
-	// The mean over three outputs of step^2 is 1, so |step| is at most sqrt(3), and |u| is
-	// sqrt(3/2); 9 of 60 end.
+	// The mean over three outputs of step^2 is 1, so |step| is at most sqrt(3), and |u| is sqrt(3/2); 9 of 60 end.
 	log3, metra := float32(math.Log(3)), float32((1-9.0/60)*math.Sqrt(3*1.5))
 	for _, c := range []struct {
 		d                 Diversity
@@ -304,8 +302,7 @@ func TestMETRAStartsEpisodesAnew(t *testing.T) {
 	errtest.Equal(t, "episodes that ended", ends, n)
 }
 
-// 20_csf.npz: rewards, losses and three updates, by the published losses in PyTorch
-// (tools/golden_csf.py).
+// 20_csf.npz: rewards, losses and three updates, by the published losses in PyTorch (tools/golden_csf.py).
 func TestGoldenCSF(t *testing.T) {
 	f := golden.Read(t, "20_csf.npz")
 	columns := []string{"obs", "next_obs", "options", "actions", "actor_actions", "next_actions", "negatives", "dones"}
@@ -366,8 +363,7 @@ func TestCSFSpreadsSkills(t *testing.T) {
 	})
 }
 
-// spread evaluates the skills of a search in the plane, and returns the mean distance of their ends from
-// their mean.
+// spread evaluates the skills of a search in the plane, and returns the mean distance of their ends from their mean.
 func spread(t *testing.T, s *search) (distance float64) {
 	t.Helper()
 	_, e, err := s.Evaluate()

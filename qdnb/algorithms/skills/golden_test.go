@@ -202,8 +202,7 @@ func TestGoldenObserve(t *testing.T) {
 	})
 }
 
-// The clip50.* arrays of 07_dads.npz: log-probabilities so far apart that the reward clamps their
-// differences.
+// The clip50.* arrays of 07_dads.npz: log-probabilities so far apart that the reward clamps their differences.
 func TestGoldenDistinction(t *testing.T) {
 	f := readPublished(t, "07_dads.npz")
 	shape, active := f.Shape("clip50.log_prob_all"), f.Int32s("clip50.skill")
@@ -363,8 +362,7 @@ func qdacNumbers(f golden.File) (sac.Config, QDAC) {
 		Hidden: config.Hidden, Distance: number("distance"), Smooth: number("smooth")}
 }
 
-// 17_qdac.npz: losses, gradients and three updates, computed by the published losses in JAX
-// (tools/golden_qdac.py).
+// 17_qdac.npz: losses, gradients and three updates, computed by the published losses in JAX (tools/golden_qdac.py).
 func TestGoldenQDAC(t *testing.T) {
 	f := golden.Read(t, "17_qdac.npz")
 	config, qdac := qdacNumbers(f)

@@ -99,8 +99,7 @@ func TestSMERLWithoutATargetIsPlusReward(t *testing.T) {
 	}
 }
 
-// DIAYN without a task reward: the discriminator learns to distinguish the skills, and they end in
-// different positions.
+// DIAYN without a task reward: the discriminator learns to distinguish the skills, and they end in different positions.
 func TestDIAYNParts(t *testing.T) {
 	diayn := DIAYN{LearningRate: 3e-3, Hidden: []int{32}}
 	s := startSearch(t, xlatest.Quick(t), methodOf(free, 3, diayn, DiversityOnly{}), quick(15))
@@ -236,9 +235,8 @@ func TestUpdatesAreRounded(t *testing.T) {
 	}
 }
 
-// Settings that do not fit together are one line; limits of single ones are tested by package qdnb.
-// Values at the limits are accepted, and so are the defaults of an environment that has no
-// published ones.
+// Settings that do not fit together are one line; limits of single ones are tested by package qdnb. Values at the
+// limits are accepted, and so are the defaults of an environment that has no published ones.
 func TestMistakesInSettings(t *testing.T) {
 	known, other, mean := endless.Spec(), endless.Spec(), endless.Spec()
 	known.Name, mean.Descriptor.Kind = "pointmaze", envs.Mean
@@ -288,8 +286,7 @@ func TestMistakesInSettings(t *testing.T) {
 
 var negativeInfinity = math.Inf(-1)
 
-// Each objective with values that are exact in float32; the return of the second transition is the
-// lowest accepted one.
+// Each objective with values that are exact in float32; the return of the second transition is the lowest accepted one.
 func TestObjectives(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	task, diversity := []float32{1, 2, 3, 4, 5, 6}, []float32{0.5, -1, 2, 4, 8, nan}
@@ -317,9 +314,8 @@ func TestObjectives(t *testing.T) {
 	}
 }
 
-// point is a task that plain Go computes exactly: a point in the plane moves by a quarter of its
-// action and pays its distance |x-1| + |y| from (1, 0). Its observation and descriptor are its
-// position.
+// point is a task that plain Go computes exactly: a point in the plane moves by a quarter of its action and pays its
+// distance |x-1| + |y| from (1, 0). Its observation and descriptor are its position.
 type point struct {
 	Edge   float64 // an episode ends if x exceeds it
 	Limit  float64 // rewards are NaN if x exceeds it
@@ -600,8 +596,7 @@ func steps(t *testing.T, s *search, n int) (outcomes []scoring.Outcome) {
 	return outcomes
 }
 
-// memory returns the whole state of a search: its checkpoint arrays and the rows of its replay
-// buffer.
+// memory returns the whole state of a search: its checkpoint arrays and the rows of its replay buffer.
 func memory(t *testing.T, s *search) map[string]npz.Array {
 	t.Helper()
 	arrays := must.Get(s.Arrays())

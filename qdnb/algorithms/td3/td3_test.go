@@ -222,8 +222,7 @@ func TestFormsOfCritics(t *testing.T) {
 				buffer, ts := bandit(td3, key.FoldIn(0), 100), td3.first(key)
 				batch := replay.Transitions{Obs: xla.Rows(td3.Layout().Split(buffer.Rows).Obs,
 					Const(key.Hi.Graph(), int32(0)), td3.TransitionsBatchSize)}
-				// One step of the variation, which splits the critic's first layer, compared with the loss as
-				// written.
+				// One step of the variation, which splits the critic's first layer, compared with the loss as written.
 				adam := nn.NewAdam(td3.PolicyLearningRate)
 				actor, critic := ts.Actor.Params.Join(), ts.Critic.Params
 				loss := td3.policyLoss(actor, nn.JoinNetworks(critic), batch)

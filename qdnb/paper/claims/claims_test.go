@@ -163,8 +163,7 @@ func paper() *results.Tables {
 	return t
 }
 
-// change alters the training runs of an experiment, a label and an environment. An empty name
-// matches all.
+// change alters the training runs of an experiment, a label and an environment. An empty name matches all.
 func change(experiment, label, env string, to func(*results.Trained)) func(*results.Tables) {
 	return func(t *results.Tables) {
 		for i := range t.Trained {
@@ -240,8 +239,7 @@ func noSkills(label string) func(*results.Tables) {
 	}
 }
 
-// cases has, for each claim, a change of the tables that breaks it and one that makes it
-// undecidable.
+// cases has, for each claim, a change of the tables that breaks it and one that makes it undecidable.
 var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 	"qd-score": {scored("diayn-reward", "walker-uni", 9e5), unfinished("training", "aurora", "")},
 	"max-fitness": {func(t *results.Tables) {

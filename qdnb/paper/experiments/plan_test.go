@@ -219,8 +219,7 @@ func targetsOf(scale Scale) (list []results.SMERLTarget) {
 	return list
 }
 
-// Scale Medium is the paper's protocol except for network sizes, the evaluation interval and the
-// time.
+// Scale Medium is the paper's protocol except for network sizes, the evaluation interval and the time.
 func TestMediumPlans(t *testing.T) {
 	paper := plan(t, "training", Options{Seeds: 3})
 	for i, line := range plan(t, "training", Options{Scale: Medium, Targets: targetsOf(Medium)}) {
@@ -336,8 +335,7 @@ func TestPlanOptions(t *testing.T) {
 	}
 }
 
-// The grids are those of the paper's section 6.4. The two priors differ only in what discriminates
-// skills.
+// The grids are those of the paper's section 6.4. The two priors differ only in what discriminates skills.
 func TestGridsAndPriors(t *testing.T) {
 	points := map[string]map[[2]float64]bool{}
 	for _, line := range plan(t, "sensitivity", Options{Envs: []string{"ant-uni"}, Seeds: 1}) {
@@ -540,8 +538,7 @@ func TestStopAndGoOn(t *testing.T) {
 	}
 }
 
-// An existing plan decides what to run. Missing runs are made once, and complete runs are only
-// reported.
+// An existing plan decides what to run. Missing runs are made once, and complete runs are only reported.
 func TestPrepareMakesWhatIsMissing(t *testing.T) {
 	dir := t.TempDir()
 	var plan bytes.Buffer
@@ -568,8 +565,7 @@ func TestPrepareMakesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// Missing experiments are added to the plan, and an interrupted Prepare leaves a plan that the same
-// call resumes.
+// Missing experiments are added to the plan, and an interrupted Prepare leaves a plan that the same call resumes.
 func TestPreparePlansWhatIsNot(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	ctx, cancel := context.WithCancel(context.Background())

@@ -142,8 +142,7 @@ func TestSortMethods(t *testing.T) {
 	errtest.Equal(t, "display names", fmt.Sprint(MethodName("smerl-diayn"), MethodName("x")), "SMERL(DIAYN)x")
 }
 
-// A text names methods as legends do. Other words stay unchanged, including names that only begin
-// or end like a method.
+// A text names methods as legends do. Other words stay unchanged, including names that only begin or end like a method.
 func TestNameMethods(t *testing.T) {
 	for text, want := range map[string]string{
 		"pga-map-elites 977 against map-elites 5": "PGA-MAP-Elites 977 against MAP-Elites 5",

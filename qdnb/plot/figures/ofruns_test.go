@@ -17,8 +17,7 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// Snapshots are picked at about equal ratios of generations, without repeats where ratios fall
-// between snapshots.
+// Snapshots are picked at about equal ratios of generations, without repeats where ratios fall between snapshots.
 func TestSnapshots(t *testing.T) {
 	for n, want := range map[int][]int{1: {9}, 2: {0, 9}, 5: {0, 1, 3, 8, 9},
 		9: {0, 1, 2, 3, 4, 5, 7, 8, 9}, 10: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}} {

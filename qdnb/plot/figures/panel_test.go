@@ -22,8 +22,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// gradient returns an image with more colours than a palette has. All are rare except the greys of
-// its upper half.
+// gradient returns an image with more colours than a palette has. All are rare except the greys of its upper half.
 func gradient(width, height int) image.Image {
 	img := image.NewNRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -256,8 +255,7 @@ func TestManyLabels(t *testing.T) {
 	errtest.Equal(t, "colors of 40 labels", len(colors), 40)
 }
 
-// The axis includes what is drawn: boxes alone, or points. One with a value that is not finite has no
-// box.
+// The axis includes what is drawn: boxes alone, or points. One with a value that is not finite has no box.
 func TestBoxRange(t *testing.T) {
 	values := []float64{0, 1, 2, 3, 100}
 	for _, c := range []struct {
@@ -468,8 +466,7 @@ func TestGapsAreDrawn(t *testing.T) {
 	}
 }
 
-// A grid of maps is never larger than a page, however many rows it has. Narrow columns make room for
-// their titles.
+// A grid of maps is never larger than a page, however many rows it has. Narrow columns make room for their titles.
 func TestGridFitsAPage(t *testing.T) {
 	cells := sampleCells()
 	cells.Title, cells.Bar = "a title that is wider than a map of so many", new(ColorBar)

@@ -98,8 +98,7 @@ func sampleArena() Arena {
 	return a
 }
 
-// samplePanels returns three metrics of two methods and a variant, with bands, gaps and a
-// logarithmic axis.
+// samplePanels returns three metrics of two methods and a variant, with bands, gaps and a logarithmic axis.
 func samplePanels() (panels []*Panel) {
 	for i, axes := range []Axes{{Title: "Max fitness", XLabel: "Evaluations", YLabel: "Fitness"},
 		{Title: "Coverage", XLabel: "Evaluations", YLabel: "Filled cells (%)", YLimits: [2]float64{0, 100}},

@@ -147,8 +147,7 @@ func TestSymmetry(t *testing.T) {
 	f.Bodies = append(f.Bodies, Body{Name: "arms", Fixed: true, Pose: Pose{Vec{0, 0, 0.5}, Quat{1}},
 		Shapes: []Shape{{A: Vec{-0.5}, B: Vec{0.5}, Radius: 0.1, Color: red}}})
 	img := must.Get(Render(f, 0, Camera{Eye: Vec{0, -4, 2}, Target: Vec{0, 0, 0.4}, Angle: 30}, 80, 60))
-	// The tiles of the ground alternate, and the rays within a pixel are not mirrored; the mean
-	// difference stays small.
+	// The tiles of the ground alternate, and the rays within a pixel are not mirrored; the mean difference stays small.
 	var pixels, total float64
 	for y := range 60 {
 		for x := range 40 {

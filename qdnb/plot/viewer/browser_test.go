@@ -92,8 +92,7 @@ func (b *browser) send(method string, params any) {
 	b.in.Write(append(data, 0)) // a browser that has gone gives no answer
 }
 
-// call sends a command to the page, or to the browser before there is one, and waits for the
-// answer.
+// call sends a command to the page, or to the browser before there is one, and waits for the answer.
 func (b *browser) call(method string, params, result any) {
 	b.t.Helper()
 	b.send(method, params)

@@ -262,8 +262,7 @@ func films(n int) (list []*scene.Film) {
 	return list
 }
 
-// Cells returns as many cells as fit on a page: a hundred for an ant, more for robots with fewer
-// bodies.
+// Cells returns as many cells as fit on a page: a hundred for an ant, more for robots with fewer bodies.
 func TestCellsOfARun(t *testing.T) {
 	for env, want := range map[string]int{"ant-omni": 100, "somewhere": 100, "walker-uni": 128} {
 		cells := must.Get(Cells(repertoire(t, env, square(20, 2, 3))))
@@ -287,8 +286,7 @@ func TestCellsOfARun(t *testing.T) {
 	}
 }
 
-// Two descriptor dimensions give a map, more give a list, and skills without cells give a list of
-// skills.
+// Two descriptor dimensions give a map, more give a list, and skills without cells give a list of skills.
 func TestPagesOfRuns(t *testing.T) {
 	flat, deep := repertoire(t, "ant-omni", square(3, 2, 1)), repertoire(t, "ant-uni", square(3, 4, 1))
 	skilled := written(t, "diayn", "ant-uni", func(w *runs.Writer) error {

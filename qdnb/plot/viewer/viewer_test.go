@@ -182,8 +182,7 @@ func figuresAnswer(t *testing.T, b *browser) {
 	b.picture("touch-lines")
 }
 
-// firstFrame measures how long a page takes to draw, by the page's own clock: at most a second on
-// an idle machine.
+// firstFrame measures how long a page takes to draw, by the page's own clock: at most a second on an idle machine.
 func firstFrame(t *testing.T, b *browser) {
 	page := must.Get(Skill(crawler(2, 251)).HTML())
 	best, tries := math.MaxInt, 1
