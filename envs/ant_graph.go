@@ -17,8 +17,7 @@ const antTorso = "$ Torso"
 // velocities of torso and joints, and the velocity changes of every body by contacts, clipped to
 // +-1.
 func antObservation(m StepView) *Node {
-	return rows(append(motion(m, antTorso, true), contacts(m.Contact.Velocity),
-		contacts(m.Contact.AngularVelocity))...)
+	return rows(append(motion(m, antTorso, true), contacts(m.Contact.Velocity), contacts(m.Contact.AngularVelocity))...)
 }
 
 // contacts flattens velocity changes by contacts body by body, [3 * bodies, B], clipped to +-1.
@@ -63,8 +62,7 @@ func antFalls(ceiling float64) func(StepView) *Node {
 func ant(task catalog.Task, model physics.Model, define func(*Rigid)) (Env, error) {
 	return rigid(task, model, robots.AntLeg, func(env *Rigid) {
 		env.Noise, env.Contacts = 0.1, 6*len(model.Bodies)
-		env.Settings.ObservationComponents = slices.Concat(motionComponents(env.brax(), antTorso, true),
-			contactComponents(model))
+		env.Settings.ObservationComponents = slices.Concat(motionComponents(env.brax(), antTorso, true), contactComponents(model))
 		env.Observe, env.Reward, env.Done = antObservation, antForward, antFalls(1)
 		define(env)
 		env.Settings.Zero = untouched(env)
@@ -107,8 +105,7 @@ func (r *Rigid) locate(body string, center, scale [2]float64) {
 	}
 	var first []Component
 	for i, axis := range []string{"x", "y"} {
-		first = append(first, Component{Name: fmt.Sprintf("(position of %s, %s - %g m) / %g m", body, axis,
-			center[i], scale[i])})
+		first = append(first, Component{Name: fmt.Sprintf("(position of %s, %s - %g m) / %g m", body, axis, center[i], scale[i])})
 	}
 	r.Settings.ObservationComponents = append(first, r.Settings.ObservationComponents...)
 }

@@ -84,8 +84,7 @@ func (e Episodes) Reset(keys random.Key) State {
 	batch := s.Reward.Shape().Dimensions[0]
 	for i, part := range s.PhysicsState {
 		if dims := part.Shape().Dimensions; len(dims) == 0 || dims[len(dims)-1] != batch {
-			panic(xla.Misfit(Inner(e.env), "Reset",
-				"PhysicsState[%d] of %s has shape %s: the last axis must be the batch of %d", i,
+			panic(xla.Misfit(Inner(e.env), "Reset", "PhysicsState[%d] of %s has shape %s: the last axis must be the batch of %d", i,
 				e.env.Spec().Name, part.Shape(), batch))
 		}
 	}

@@ -110,8 +110,7 @@ func motionComponents(system *physics.System, torso string, spin bool) []Compone
 			}
 			radians := &[2]float64{limits[0] * math.Pi / 180, limits[1] * math.Pi / 180}
 			all = append(all, Component{Name: "joint angle of " + name, Unit: "rad", Limits: radians})
-			velocities = append(velocities, Component{Name: "joint velocity of " + name, Unit: "rad/s",
-				Scale: -1})
+			velocities = append(velocities, Component{Name: "joint velocity of " + name, Unit: "rad/s", Scale: -1})
 		}
 	}
 	all = append(all, vectorComponents("velocity of "+torso, "m/s", nil)...)
@@ -174,8 +173,7 @@ func humanoidComponents(system *physics.System) []Component {
 func contactComponents(m physics.Model) (all []Component) {
 	for _, kind := range [][2]string{{"velocity", "m/s"}, {"angular velocity", "rad/s"}} {
 		for _, body := range m.Bodies {
-			all = append(all, vectorComponents(kind[0]+" change of "+body.Name+" by contacts", kind[1],
-				&[2]float64{-1, 1})...)
+			all = append(all, vectorComponents(kind[0]+" change of "+body.Name+" by contacts", kind[1], &[2]float64{-1, 1})...)
 		}
 	}
 	return all

@@ -45,8 +45,7 @@ func Step(env Env, s State, action *Node) State {
 		if len(env.Spec().Objectives) == 0 {
 			next.Objectives = InsertAxes(next.Reward, -1)
 		}
-		xla.CheckShape(Inner(env), "Step", "Objectives", next.Objectives, dtypes.Float32,
-			s.Objectives.Shape().Dimensions...)
+		xla.CheckShape(Inner(env), "Step", "Objectives", next.Objectives, dtypes.Float32, s.Objectives.Shape().Dimensions...)
 	}
 	xla.CheckLike(Inner(env), "Step", "PhysicsState", next.PhysicsState, s.PhysicsState)
 	if _, ok := env.(Episodes); ok {
@@ -110,8 +109,7 @@ func (s State) valid(env Env) *Node {
 func (s State) check(env Env, method string, copies int) {
 	spec, part := env.Spec(), Inner(env)
 	if spec.Observations > 0 {
-		xla.CheckShape(part, method, "Observation", s.Observation, dtypes.Float32, copies,
-			spec.Observations)
+		xla.CheckShape(part, method, "Observation", s.Observation, dtypes.Float32, copies, spec.Observations)
 	}
 	xla.CheckShape(part, method, "Reward", s.Reward, dtypes.Float32, copies)
 	xla.CheckShape(part, method, "Done", s.Done, dtypes.Float32, copies)
@@ -159,8 +157,7 @@ func (n Noise) Next() Noise {
 
 // WithObjectives returns a state from which steps also return the parts of their rewards.
 func (s State) WithObjectives(spec Spec) State {
-	s.Objectives = Zeros(s.Reward.Graph(), shapes.Make(dtypes.Float32, s.Reward.Shape().Dimensions[0],
-		spec.Rewards()))
+	s.Objectives = Zeros(s.Reward.Graph(), shapes.Make(dtypes.Float32, s.Reward.Shape().Dimensions[0], spec.Rewards()))
 	return s
 }
 

@@ -119,8 +119,7 @@ func qpos(m StepView, row int) *Node { return Reshape(Slice(m.State.Parts[0], Ax
 // environment builds the task with the descriptor that its name says.
 func (g gymnasium) environment(task catalog.Task, o options) (Env, error) {
 	model := robots.Gymnasium(g.robot)
-	system, err := mujoco.NewSystem(model, mujoco.Options{Late: true,
-		ControlStep: float64(g.steps) * model.Opt.TimeStep})
+	system, err := mujoco.NewSystem(model, mujoco.Options{Late: true, ControlStep: float64(g.steps) * model.Opt.TimeStep})
 	if err != nil {
 		return nil, err
 	}

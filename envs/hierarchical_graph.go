@@ -170,8 +170,7 @@ func (h Hierarchical) Step(s State, action *Node) State {
 		return a
 	})
 	inner = layout.Unpack(a.State)
-	next := State{Observation: inner.Observation, Reward: a.Score.Return, Done: OneMinus(a.Score.Alive),
-		Noise: s.Noise.Next()}
+	next := State{Observation: inner.Observation, Reward: a.Score.Return, Done: OneMinus(a.Score.Alive), Noise: s.Noise.Next()}
 	d = decided{Task: inner.PhysicsState, Length: a.Score.Length, Taken: a.Taken, Seen: a.Seen}
 	if inner.Descriptor != nil {
 		d.Descriptor, d.Sum = Transpose(inner.Descriptor, 0, 1), Transpose(a.Score.Descriptor, 0, 1)
@@ -200,8 +199,7 @@ func (h Hierarchical) Recorder() Recorder {
 	return Recorder{Every: 1, Width: 3 + h.Every*h.Width,
 		Row: func(_ State, action *Node, after State) *Node {
 			d := h.read(after)
-			row := []*Node{Slice(action, AxisRange(), AxisElem(0)), InsertAxes(d.Taken, -1),
-				InsertAxes(after.Done, -1)}
+			row := []*Node{Slice(action, AxisRange(), AxisElem(0)), InsertAxes(d.Taken, -1), InsertAxes(after.Done, -1)}
 			if h.Watch != nil {
 				row = append(row, Transpose(d.Seen, 0, 1))
 			}

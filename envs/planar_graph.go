@@ -39,8 +39,7 @@ func makeHopperUni(task catalog.Task, _ options) (Env, error) {
 
 // upright builds the task of a walker or hopper, which falls where the height [B] of its torso is out
 // of range.
-func upright(task catalog.Task, model physics.Model, leg, feet []string, falls func(z *Node) *Node) (Env,
-	error) {
+func upright(task catalog.Task, model physics.Model, leg, feet []string, falls func(z *Node) *Node) (Env, error) {
 	return rigid(task, model, leg, func(env *Rigid) {
 		env.Noise = 0.005
 		env.Observe = planarObservation(false)

@@ -43,8 +43,7 @@ func (Pointmaze) At(x, y *Node) State { return pointmazeState(x, y, ZerosLike(x)
 
 func pointmazeState(x, y, reward, done *Node) State {
 	xy := Stack([]*Node{x, y}, -1)
-	return State{PhysicsState: []*Node{x, y}, Observation: xy, Descriptor: xy, Reward: reward,
-		Done: done}
+	return State{PhysicsState: []*Node{x, y}, Observation: xy, Descriptor: xy, Reward: reward, Done: done}
 }
 
 // observePoints computes the observation and the descriptor from the physics state. It selects

@@ -29,8 +29,7 @@ import (
 //
 // Then it answers each line {"count": P, "genotypes": [P, N]} by {"fitness": [P], "descriptors":
 // [P, d]}, or by {"error": "what happened"}. Whatever else it prints belongs on standard error.
-func StartProcess(ctx context.Context, command string,
-	args ...string) (s *Simulator, stop func(), err error) {
+func StartProcess(ctx context.Context, command string, args ...string) (s *Simulator, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &process{cmd: exec.CommandContext(ctx, command, args...), kill: cancel}
 	p.cmd.Stderr, p.wait = os.Stderr, sync.OnceValue(p.cmd.Wait)
@@ -91,8 +90,7 @@ func (p *process) read(ctx context.Context, most int, into any) error {
 		return p.silent()
 	}
 	if p.limit.N <= 0 {
-		return fmt.Errorf("the simulator wrote %.60q and more than %d bytes in a line, which is no message", line,
-			most)
+		return fmt.Errorf("the simulator wrote %.60q and more than %d bytes in a line, which is no message", line, most)
 	}
 	return p.ended(ctx)
 }

@@ -314,8 +314,7 @@ func (r *Rigid) Begin(keys random.Key, state algebra.State) State {
 	m.Contact = r.System.Contact(state)
 	m.memory = r.remember(keys, m)
 	m.keys = m.memory.Keys
-	zero := Zeros(state.Parts[0].Graph(), shapes.Make(dtypes.Float32,
-		state.Parts[0].Shape().Dimensions[1]))
+	zero := Zeros(state.Parts[0].Graph(), shapes.Make(dtypes.Float32, state.Parts[0].Shape().Dimensions[1]))
 	return r.state(m, zero, zero)
 }
 

@@ -71,8 +71,7 @@ func (s Score) Result() (fitness, descriptor *Node) {
 	limit := ConstAs(fitness, math.MaxFloat32)
 	finite := LessOrEqual(Abs(fitness), limit) // false for NaN
 	for k := range s.Descriptors {
-		finite = And(finite, LessOrEqual(Abs(Reshape(Slice(descriptor, AxisRange(), AxisElem(k)), -1)),
-			limit))
+		finite = And(finite, LessOrEqual(Abs(Reshape(Slice(descriptor, AxisRange(), AxisElem(k)), -1)), limit))
 	}
 	return Where(finite, fitness, ConstAs(fitness, math.Inf(-1))), descriptor
 }
@@ -107,8 +106,7 @@ func (r Recorder) Rows(steps int) int { return (steps + r.Every - 1) / r.Every }
 // Record is [Rollout] that also returns the rows of each recorder, [B, Rows(steps), Width]. If the
 // environment resets automatically ([AutoReset]), rows after the end of an episode are of the next
 // one. The score has Objectives if start has.
-func Record[P nn.Policy](env Env, policy P, start State, steps int,
-	recorders ...Recorder) (score Score, records []*Node) {
+func Record[P nn.Policy](env Env, policy P, start State, steps int, recorders ...Recorder) (score Score, records []*Node) {
 	type running struct {
 		Policy  P
 		Memory  []*Node
@@ -126,8 +124,7 @@ func Record[P nn.Policy](env Env, policy P, start State, steps int,
 		if r.Every < 1 {
 			panic(fmt.Errorf("a Recorder needs Every of at least 1 step, not %d", r.Every))
 		}
-		run.Records = append(run.Records, Zeros(g,
-			shapes.Make(dtypes.Float32, r.Rows(steps)+1, batch, r.Width)))
+		run.Records = append(run.Records, Zeros(g, shapes.Make(dtypes.Float32, r.Rows(steps)+1, batch, r.Width)))
 	}
 	layout := LoopLayoutOf(start, env)
 	run.State = layout.Pack(run.State)

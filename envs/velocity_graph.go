@@ -113,8 +113,7 @@ func (t RobotTask) command() Variable {
 		}
 		return command
 	}
-	return Variable{Name: "command", Size: 3, Start: due,
-		Next: func(_, after StepView, _ *Node) *Node { return due(after) }}
+	return Variable{Name: "command", Size: 3, Start: due, Next: func(_, after StepView, _ *Node) *Node { return due(after) }}
 }
 
 // newCommand draws a command at the start of an episode.

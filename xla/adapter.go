@@ -157,15 +157,13 @@ func (f *nestingFunction) Return(outputs []compute.Value, shardings []*compute.S
 // bare reports whether the Go backend cannot return an output as it is: a result of a loop, or an
 // input of the program, which fails if nothing is computed from the inputs after it.
 func (f *nestingFunction) bare(output compute.Value) bool {
-	return slices.Contains(f.loops,
-		output) || f == f.builder.main && slices.Contains(f.builder.parameters, output)
+	return slices.Contains(f.loops, output) || f == f.builder.main && slices.Contains(f.builder.parameters, output)
 }
 
 // BroadcastInDim avoids a bug of the Go backend (see the top of this file). There it drops axes of
 // one element before the broadcast, so that every broadcast adds an axis, and skips the broadcast
 // if the shape is already right.
-func (f *nestingFunction) BroadcastInDim(x compute.Value, output shapes.Shape,
-	axes []int) (compute.Value, error) {
+func (f *nestingFunction) BroadcastInDim(x compute.Value, output shapes.Shape, axes []int) (compute.Value, error) {
 	if f.builder.kind != backend.Go {
 		return f.Function.BroadcastInDim(x, output, axes)
 	}
@@ -194,10 +192,8 @@ func (f *nestingFunction) BroadcastInDim(x compute.Value, output shapes.Shape,
 // bfloat16. go-xla requests it for CUDA only. TestProductsAreExact fails if go-xla changes the private
 // fields on the way to the attribute.
 func (f *nestingFunction) DotGeneral(lhs compute.Value, lhsContracting, lhsBatch []int,
-	rhs compute.Value, rhsContracting, rhsBatch []int,
-	config compute.DotGeneralConfig) (compute.Value, error) {
-	out, err := f.Function.DotGeneral(lhs, lhsContracting, lhsBatch, rhs, rhsContracting, rhsBatch,
-		config)
+	rhs compute.Value, rhsContracting, rhsBatch []int, config compute.DotGeneralConfig) (compute.Value, error) {
+	out, err := f.Function.DotGeneral(lhs, lhsContracting, lhsBatch, rhs, rhsContracting, rhsBatch, config)
 	if err == nil && f.builder.kind == backend.TPU {
 		const exact = "[#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]"
 		statementOf(out).Attributes["precision_config"] = attribute(exact)
@@ -228,8 +224,7 @@ func (b *nestingBuilder) forgetReductions() {
 // Call calls a function. XLA inlines calls, but those of [Materialize] have an attribute that
 // forbids it. TestMaterializeSeparates fails if go-xla changes the private fields on the way to the
 // statement.
-func (f *nestingFunction) Call(callee compute.Function, inputs ...compute.Value) ([]compute.Value,
-	error) {
+func (f *nestingFunction) Call(callee compute.Function, inputs ...compute.Value) ([]compute.Value, error) {
 	results, err := f.Function.Call(unwrap(callee), inputs...)
 	if err != nil {
 		return nil, err
@@ -255,15 +250,13 @@ func (f *nestingFunction) Sort(comparator compute.Function, axis int, isStable b
 	return f.Function.Sort(unwrap(comparator), axis, isStable, inputs...)
 }
 
-func (f *nestingFunction) While(cond, body compute.Function,
-	state ...compute.Value) ([]compute.Value, error) {
+func (f *nestingFunction) While(cond, body compute.Function, state ...compute.Value) ([]compute.Value, error) {
 	results, err := f.Function.While(unwrap(cond), unwrap(body), state...)
 	f.loops = append(f.loops, results...)
 	return results, err
 }
 
-func (f *nestingFunction) If(pred compute.Value, onTrue, onFalse compute.Function) ([]compute.Value,
-	error) {
+func (f *nestingFunction) If(pred compute.Value, onTrue, onFalse compute.Function) ([]compute.Value, error) {
 	return f.Function.If(pred, unwrap(onTrue), unwrap(onFalse))
 }
 

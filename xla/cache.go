@@ -46,8 +46,7 @@ type codeCache struct {
 var executables = &codeCache{limit: 64}
 
 // get returns the executable of a text, compiling it if it is not in the cache.
-func (c *codeCache) get(key textKey,
-	compile func() (compute.Executable, error)) (compute.Executable, error) {
+func (c *codeCache) get(key textKey, compile func() (compute.Executable, error)) (compute.Executable, error) {
 	code := &sharedCode{key, sync.OnceValues(func() (executable compute.Executable, err error) {
 		compilations.Add(1)
 		if failure := catch(func() { executable, err = compile() }); failure != nil {

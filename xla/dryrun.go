@@ -45,8 +45,7 @@ type dryBackend struct {
 }
 
 // compile hands the text of a program to write.
-func (d *dryBackend) compile(b *nestingBuilder,
-	text *stablehlo.Builder) (compute.Executable, error) {
+func (d *dryBackend) compile(b *nestingBuilder, text *stablehlo.Builder) (compute.Executable, error) {
 	var all bytes.Buffer
 	if err := text.Write(&all); err != nil {
 		return nil, err
@@ -80,8 +79,7 @@ func (d *dryBackend) DeviceDescription(device compute.DeviceNum) string {
 
 func (d *dryBackend) HasSharedBuffers() bool { return false }
 
-func (d *dryBackend) BufferFromFlatData(device compute.DeviceNum, _ any,
-	shape shapes.Shape) (compute.Buffer, error) {
+func (d *dryBackend) BufferFromFlatData(device compute.DeviceNum, _ any, shape shapes.Shape) (compute.Buffer, error) {
 	return &dryBuffer{d, shape, device}, nil
 }
 

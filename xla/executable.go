@@ -179,16 +179,14 @@ func (pr *executable) check(inputs []Sharded) error {
 	}
 	for i, value := range inputs {
 		if len(value) != pr.parts && (len(value) != 1 || pr.inputs[i].Donate) {
-			return fmt.Errorf("input %s has %d parts, the program runs on %d devices", pr.label(i),
-				len(value), pr.parts)
+			return fmt.Errorf("input %s has %d parts, the program runs on %d devices", pr.label(i), len(value), pr.parts)
 		}
 		for _, part := range value {
 			if !part.Ok() {
 				return fmt.Errorf("input %s was freed or donated before", pr.label(i))
 			}
 			if !part.Shape().Equal(pr.inputs[i].Shape) {
-				return fmt.Errorf("input %s has shape %s, not %s", pr.label(i), part.Shape(),
-					pr.inputs[i].Shape)
+				return fmt.Errorf("input %s has shape %s, not %s", pr.label(i), part.Shape(), pr.inputs[i].Shape)
 			}
 		}
 	}

@@ -91,8 +91,7 @@ func CheckCount(part any, method, result string, got []*graph.Node, count int) {
 func CheckLike(part any, method, result string, got, want []*graph.Node) {
 	CheckCount(part, method, result, got, len(want))
 	for i, x := range want {
-		CheckShape(part, method, fmt.Sprintf("%s[%d]", result, i), got[i], x.DType(),
-			x.Shape().Dimensions...)
+		CheckShape(part, method, fmt.Sprintf("%s[%d]", result, i), got[i], x.DType(), x.Shape().Dimensions...)
 	}
 }
 
@@ -240,8 +239,7 @@ var compiled = regexp.MustCompile(
 // readable returns the name of a function as written in its source: with its package name, unless
 // that is main.
 func readable(function string) string {
-	name := compiled.ReplaceAllString(strings.TrimPrefix(function, path.Dir(packageOf(function))+"/"),
-		"")
+	name := compiled.ReplaceAllString(strings.TrimPrefix(function, path.Dir(packageOf(function))+"/"), "")
 	name = strings.TrimPrefix(name, "main.")
 	if strings.HasSuffix("."+name, ".init") {
 		return "a function" // held by a package variable
@@ -270,8 +268,7 @@ func meanings(line string, axes []Axis) string {
 		if _, size, ok := strings.Cut(shape, "="); ok {
 			shape = size
 		}
-		for _, text := range strings.FieldsFunc(shape,
-			func(r rune) bool { return strings.ContainsRune("[, ]", r) }) {
+		for _, text := range strings.FieldsFunc(shape, func(r rune) bool { return strings.ContainsRune("[, ]", r) }) {
 			size, err := strconv.Atoi(text)
 			if err != nil || slices.Contains(seen, size) {
 				continue

@@ -30,8 +30,7 @@ func Repeat[T any](count *Node, state T, body func(step *Node, state T) T) T {
 
 // repeat is [Repeat] with a function through, applied to the step before 1 is added. It must return
 // the same number.
-func repeat[T any](count *Node, state T, through func(step *Node) *Node,
-	body func(step *Node, state T) T) T {
+func repeat[T any](count *Node, state T, through func(step *Node) *Node, body func(step *Node, state T) T) T {
 	type counted struct {
 		Step, Count *Node
 		State       T
@@ -192,8 +191,7 @@ func Unfused(step *Node) *Node {
 	pair := Concatenate([]*Node{Reshape(step, 1), Const(g, []int32{math.MaxInt32})}, 0)
 	less := newClosure(g, func(g *Graph) []*Node {
 		scalar := shapes.Make(dtypes.Int32)
-		return []*Node{LessThan(Parameter(g, g.UniqueName("left"), scalar),
-			Parameter(g, g.UniqueName("right"), scalar))}
+		return []*Node{LessThan(Parameter(g, g.UniqueName("left"), scalar), Parameter(g, g.UniqueName("right"), scalar))}
 	})
 	return Reshape(Slice(SortFunc(less, 0, false, pair)[0], AxisElem(0)))
 }

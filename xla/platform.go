@@ -94,8 +94,7 @@ func (p *Platform) lend(first compute.Buffer, device compute.DeviceNum) (compute
 		return nil, fmt.Errorf("the workers cannot share memory: %w", err)
 	}
 	client := (*held).Client()
-	*held, err = client.CreateViewOfDeviceBuffer(memory, shape.DType, shape.Dimensions,
-		client.AddressableDevices()[device])
+	*held, err = client.CreateViewOfDeviceBuffer(memory, shape.DType, shape.Dimensions, client.AddressableDevices()[device])
 	if err != nil {
 		return nil, fmt.Errorf("the workers cannot share memory: %w", err)
 	}
@@ -127,8 +126,7 @@ func SelfTest(p *Platform) error {
 	}
 	for i, got := range flat {
 		if got != int32(i)+12 {
-			return fmt.Errorf("the backend %s computes wrongly: worker %d gave %d, not %d", p.Name(), i,
-				got, i+12)
+			return fmt.Errorf("the backend %s computes wrongly: worker %d gave %d, not %d", p.Name(), i, got, i+12)
 		}
 	}
 	return nil

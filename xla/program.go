@@ -28,8 +28,7 @@ type Compiler interface {
 // be declared without values. If build panics, the error is one line that names the innermost
 // function and line of the user's code and explains the axis sizes it mentions, as far as axes
 // names them.
-func Compile[In, Out any](c Compiler, name string, in In, build func(In) Out,
-	axes ...Axis) (*Program[In, Out], error) {
+func Compile[In, Out any](c Compiler, name string, in In, build func(In) Out, axes ...Axis) (*Program[In, Out], error) {
 	return compile(c, name, false, in, build, axes)
 }
 
@@ -43,8 +42,7 @@ func CompileParallel[In, Out any](c Compiler, name string, in In, build func(In)
 
 // CompileCopies is [Compile] for a function that changes what all workers read: it runs on each
 // device that keeps a copy, see [Platform.Copies].
-func CompileCopies[In, Out any](s *Scope, name string, in In, build func(In) Out,
-	axes ...Axis) (*Program[In, Out], error) {
+func CompileCopies[In, Out any](s *Scope, name string, in In, build func(In) Out, axes ...Axis) (*Program[In, Out], error) {
 	return compile(s, name, s.Copies() > 1, in, build, axes)
 }
 
@@ -61,8 +59,7 @@ func compile[In, Out any](c Compiler, name string, parallel bool, in In, build f
 
 // flatten declares the leaves of in as inputs. It returns build as a function of their nodes, which
 // stores the shapes of the outputs in out.
-func flatten[In, Out any](in In, build func(In) Out, out *Out) (inputs []input,
-	flat func([]*graph.Node) []*graph.Node) {
+func flatten[In, Out any](in In, build func(In) Out, out *Out) (inputs []input, flat func([]*graph.Node) []*graph.Node) {
 	for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
 		var names []string
 		f.visit(func(path string, _ reflect.Type, node *graph.Node) *graph.Node {

@@ -39,8 +39,7 @@ func SetRows(x, start, rows *Node) *Node {
 	first := MaxScalar(MinScalar(start, int32(n-count)), int32(0))
 	// offset is the row of rows that each row of x would take.
 	offset := Sub(Iota(x.Graph(), shapes.Make(dtypes.Int32, n), 0), first)
-	inside := And(GreaterOrEqual(offset, ConstAs(offset, int32(0))),
-		LessThan(offset, ConstAs(offset, int32(count))))
+	inside := And(GreaterOrEqual(offset, ConstAs(offset, int32(0))), LessThan(offset, ConstAs(offset, int32(count))))
 	moved := Gather(rows, Reshape(MaxScalar(MinScalar(offset, int32(count-1)), int32(0)), n, 1))
 	dims := append([]int{n}, slices.Repeat([]int{1}, x.Rank()-1)...)
 	return Where(BroadcastToDims(Reshape(inside, dims...), x.Shape().Dimensions...), moved, x)
@@ -58,8 +57,7 @@ func SetRowsAt(x, rows, from, to, count *Node) *Node {
 			m = min(m, rows.Shape().Dimensions[0]) // count is at most that
 		}
 		meant := LessThan(Iota(g, shapes.Make(dtypes.Int32, n, m), 1), count)
-		here := And(meant, Equal(InsertAxes(Slice(to, AxisRange(0, m)), 0),
-			Iota(g, shapes.Make(dtypes.Int32, n, m), 0)))
+		here := And(meant, Equal(InsertAxes(Slice(to, AxisRange(0, m)), 0), Iota(g, shapes.Make(dtypes.Int32, n, m), 0)))
 		source := InsertAxes(ArgMax(ConvertDType(here, dtypes.Int32), 1), -1)
 		if from != nil {
 			source = InsertAxes(Gather(from, source), -1)
@@ -129,8 +127,7 @@ func FirstTrue(flags *Node, axis int) *Node {
 // including each flag.
 func NthTrue(upTo, n *Node) *Node {
 	before := LessOrEqual(InsertAxes(upTo, 0), InsertAxes(n, 1)) // [m, flags]
-	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1),
-		int32(upTo.Shape().Dimensions[0]-1))
+	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1), int32(upTo.Shape().Dimensions[0]-1))
 }
 
 // Nonzero lists the indices of true flags, bool [n], in ascending order: int32 [n]. Only the first
@@ -140,8 +137,7 @@ func Nonzero(flags *Node) (index, count *Node) {
 	ones := ConvertDType(flags, dtypes.Int32)
 	rank := Sub(CumSum(ones, 0), ones) // of each true flag among the true ones
 	position := Where(flags, rank, Const(g, int32(n)))
-	list := Scatter(InsertAxes(position, -1), Where(flags, Iota(g, shapes.Make(dtypes.Int32, n), 0),
-		ZerosLike(position)),
+	list := Scatter(InsertAxes(position, -1), Where(flags, Iota(g, shapes.Make(dtypes.Int32, n), 0), ZerosLike(position)),
 		// the extra slot takes the others
 		shapes.Make(dtypes.Int32, n+1), false, false)
 	return Slice(list, AxisRange(0, n)), ReduceSum(ones)
@@ -154,8 +150,7 @@ func Ranks(x *Node) *Node {
 	own, other := func(x *Node) *Node { return InsertAxes(x, -1) }, func(x *Node) *Node {
 		return InsertAxes(x, -2)
 	}
-	ahead := Or(GreaterThan(other(x), own(x)),
-		And(Equal(other(x), own(x)), LessThan(other(index), own(index))))
+	ahead := Or(GreaterThan(other(x), own(x)), And(Equal(other(x), own(x)), LessThan(other(index), own(index))))
 	return ReduceSum(ConvertDType(ahead, dtypes.Int32), -1)
 }
 

@@ -39,8 +39,7 @@ func (s Slices) Numbers(turn, worker *Node) *Node { return s.From(s.First(turn, 
 // ...].
 func (s Slices) Gather(x, worker *Node) *Node {
 	all := AllGather(x, worker, s.Workers) // [workers, turns, Size, ...]
-	return Reshape(Transpose(all, 0, 1),
-		append([]int{s.Turns() * s.Workers * s.Size}, all.Shape().Dimensions[3:]...)...)
+	return Reshape(Transpose(all, 0, 1), append([]int{s.Turns() * s.Workers * s.Size}, all.Shape().Dimensions[3:]...)...)
 }
 
 // Join is [Slices.Gather] without the padding: [N, ...].
@@ -61,8 +60,7 @@ func MapSlices[S, T any](count int, worker *Node, state S, f func(slice *Node, s
 }
 
 // ForSlicesUnfused is [ForUnfused] over the slices of a worker, see [MapSlices].
-func ForSlicesUnfused[T any](count int, worker *Node, state T,
-	body func(slice *Node, state T) T) T {
+func ForSlicesUnfused[T any](count int, worker *Node, state T, body func(slice *Node, state T) T) T {
 	return RepeatUnfused(hiddenCount(count, worker), state, body)
 }
 
@@ -70,8 +68,7 @@ func ForSlicesUnfused[T any](count int, worker *Node, state T,
 // [ForSlicesUnfused]. rows is a pytree of tensors [m, ...], a worker's share of all rows of a batch, and f
 // also gets what it shares. The last group is shifted back inside. On XLA:CPU fewer rows than a group are
 // padded, because rounding depends on the size of a group.
-func MapGroups[R, S any](m, n, all int, worker *Node, rows R, shared S,
-	f func(rows R, shared S) *Node) *Node {
+func MapGroups[R, S any](m, n, all int, worker *Node, rows R, shared S, f func(rows R, shared S) *Node) *Node {
 	type state struct {
 		Rows   R
 		Shared S
@@ -139,8 +136,7 @@ func (s Slices) Download(v Sharded) (npz.Array, error) {
 	flat := reflect.MakeSlice(shares[0].Type(), s.N*width, s.N*width)
 	for number := range s.N {
 		worker, row := s.index(number)
-		reflect.Copy(flat.Slice(number*width, (number+1)*width),
-			shares[worker].Slice(row*width, (row+1)*width))
+		reflect.Copy(flat.Slice(number*width, (number+1)*width), shares[worker].Slice(row*width, (row+1)*width))
 	}
 	shape := append([]int{s.N}, v[0].Shape().Dimensions[2:]...)
 	return npz.Array{Shape: shape, Data: flat.Interface()}, nil

@@ -265,8 +265,7 @@ func fieldsOf(v reflect.Value, name string, donate bool) []field {
 	}
 	v = v.Elem()
 	if v.Kind() != reflect.Struct {
-		panic(fmt.Errorf("inputs and outputs of programs are states or structs of states, not %s",
-			v.Type()))
+		panic(fmt.Errorf("inputs and outputs of programs are states or structs of states, not %s", v.Type()))
 	}
 	var all []field
 	for i := range v.NumField() {

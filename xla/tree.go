@@ -127,8 +127,7 @@ func (w visit) rebuild(v reflect.Value, path string, unfit error) (out reflect.V
 		for i := range v.NumField() {
 			field, unfit := v.Type().Field(i), unfit
 			if !field.IsExported() && unfit == nil {
-				unfit = fmt.Errorf("field %s.%s holds tensors but is not exported: loops cannot carry it",
-					v.Type(), field.Name)
+				unfit = fmt.Errorf("field %s.%s holds tensors but is not exported: loops cannot carry it", v.Type(), field.Name)
 			}
 			part(func(v reflect.Value) reflect.Value { return v.Field(i) },
 				path+"."+cmp.Or(field.Tag.Get("checkpoint"), field.Name), unfit)

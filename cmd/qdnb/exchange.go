@@ -88,8 +88,7 @@ func reportBeyond(run *runs.Run) error {
 	}
 	if allowed := -r.Offset; lowest < allowed-1e-5*math.Abs(allowed) {
 		fmt.Fprintf(os.Stderr, "qdnb: the lowest fitness, %g, is below %g, which the offset of %s allows: it "+
-			"lowers the QD score; if episodes are longer, set episode_length\n", lowest, allowed+0,
-			run.Config.Env)
+			"lowers the QD score; if episodes are longer, set episode_length\n", lowest, allowed+0, run.Config.Env)
 	}
 	if outside > 0 {
 		fmt.Fprintf(os.Stderr, "qdnb: %d of %d descriptors are outside of the limits of %s, %s\n", outside,

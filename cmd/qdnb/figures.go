@@ -76,8 +76,7 @@ func (c *figuresCmd) Run() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("failed to draw %d of %d items: %s", len(missing), len(items),
-			strings.Join(missing, ", "))
+		return fmt.Errorf("failed to draw %d of %d items: %s", len(missing), len(items), strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -113,8 +112,7 @@ func (c *figuresCmd) items() ([]paper.Item, error) {
 // data opens the experiments folder. The folder may be missing if no item needs runs.
 func (c *figuresCmd) data(items []paper.Item) (*paper.Data, error) {
 	dir := c.folder()
-	needed := slices.ContainsFunc(items,
-		func(item paper.Item) bool { return len(item.Experiments) > 0 })
+	needed := slices.ContainsFunc(items, func(item paper.Item) bool { return len(item.Experiments) > 0 })
 	_, err := os.Stat(filepath.Join(dir, paper.PlanFile))
 	if !needed && errors.Is(err, fs.ErrNotExist) {
 		return &paper.Data{Tables: new(results.Tables), Dir: dir}, nil
@@ -177,8 +175,7 @@ func (c *recordCmd) Run() error {
 	}
 	page := filepath.Join(c.Out, "reproduction.md")
 	picture := filepath.Join(c.Out, "reproduction.png")
-	if err := cmp.Or(figure.Save(picture),
-		atomicfile.WriteBytes(page, []byte(text))); err != nil {
+	if err := cmp.Or(figure.Save(picture), atomicfile.WriteBytes(page, []byte(text))); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "%s\n%s\n", page, picture)

@@ -98,8 +98,7 @@ func (versionFlag) BeforeReset(app *kong.Kong) error {
 }
 
 // frameworkModules are the modules that compile and run programs.
-var frameworkModules = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute",
-	"github.com/gomlx/go-xla"}
+var frameworkModules = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla"}
 
 // printVersion writes the versions recorded in this build and the path of the XLA:CPU plugin. It
 // does not open a backend.

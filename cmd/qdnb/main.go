@@ -50,14 +50,11 @@ const (
 )
 
 func main() {
-	parser := kong.Must(&cli,
-		kong.Name("qdnb"),
+	parser := kong.Must(&cli, kong.Name("qdnb"),
 		kong.Description("Quality-diversity neuroevolution and skill discovery, compiled by XLA.\n\n"+
 			"Runs are folders: rerun an interrupted command to resume its run. The backend is the best "+
 			"one available, or the one set by --backend or $QDNB_BACKEND: cpu, cuda (or gpu), tpu, go, or "+
-			"the path of a PJRT plugin."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Help(printHelp),
+			"the path of a PJRT plugin."), kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(printHelp),
 		// Only commands that save or stop in order take a context; others end at the first signal.
 		kong.BindToProvider(func() (context.Context, error) { return nb.Interruptible(), nil }),
 	)

@@ -105,8 +105,7 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 	case c.Films < 0:
 		return fmt.Errorf("--films %d: want a positive number", c.Films)
 	}
-	spec := qdnb.PlaySpec{Skills: given(c.Skill), Cells: given(c.Cell), Seed: c.Seed,
-		Archived: c.Archived, Backend: c.Backend}
+	spec := qdnb.PlaySpec{Skills: given(c.Skill), Cells: given(c.Cell), Seed: c.Seed, Archived: c.Archived, Backend: c.Backend}
 	path, alone := c.HTML, true
 	switch {
 	case c.Cell != nil:
@@ -194,8 +193,7 @@ func printStored(run *runs.Run, numbers, cells []int) error {
 			}
 			fitness, descriptor = skills.Mean(p.Number)
 		}
-		fmt.Fprintf(stdout, "%-14s fitness %.6g, descriptor %.4g, as stored by training; %v\n", p, fitness,
-			descriptor, network)
+		fmt.Fprintf(stdout, "%-14s fitness %.6g, descriptor %.4g, as stored by training; %v\n", p, fitness, descriptor, network)
 	}
 	return nil
 }
@@ -325,8 +323,7 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 	case newest == nil:
 	case newest.Lower == nil && !known:
 		maps = false
-		fmt.Fprintf(stdout, "no map         until the run is finished: a checkpoint lacks the limits of %s\n",
-			run.Config.Env)
+		fmt.Fprintf(stdout, "no map         until the run is finished: a checkpoint lacks the limits of %s\n", run.Config.Env)
 	default:
 		add("repertoire", true, func() (saver, error) { return figures.Repertoire(run) })
 		if newest.Dims > 2 {
@@ -375,8 +372,7 @@ func learningColumns(run *runs.Run) (list []string) {
 		return nil
 	}
 	for _, name := range table.Columns {
-		if name == "max_fitness" || strings.HasSuffix(name, "_mean") || strings.HasSuffix(name, "_loss") ||
-			name == "entropy" {
+		if name == "max_fitness" || strings.HasSuffix(name, "_mean") || strings.HasSuffix(name, "_loss") || name == "entropy" {
 			list = append(list, name)
 		}
 	}
@@ -384,8 +380,7 @@ func learningColumns(run *runs.Run) (list []string) {
 }
 
 // draw saves the figures of a run and returns their paths.
-func draw(ctx context.Context, run *runs.Run, dir, format string, spec qdnb.PlaySpec) ([]string,
-	error) {
+func draw(ctx context.Context, run *runs.Run, dir, format string, spec qdnb.PlaySpec) ([]string, error) {
 	list, err := drawings(ctx, run, spec)
 	if err != nil || len(list) == 0 {
 		return nil, err

@@ -51,8 +51,7 @@ type sweepPlanCmd struct {
 }
 
 func (c *sweepPlanCmd) Run() error {
-	o := experiments.Options{Scale: experiments.Scale(c.Scale), Envs: c.Envs, Algorithms: c.Algorithms,
-		Budget: c.Budget}
+	o := experiments.Options{Scale: experiments.Scale(c.Scale), Envs: c.Envs, Algorithms: c.Algorithms, Budget: c.Budget}
 	if c.Seeds != nil {
 		if o.Seeds = *c.Seeds; o.Seeds < 1 {
 			return fmt.Errorf("--seeds must be 1 or more, not %d", o.Seeds)
@@ -153,8 +152,7 @@ func (c *sweepRunCmd) Run(ctx context.Context) error {
 		return fmt.Errorf("--jobs must be at least 1, and 1 with --index, not %d", c.Jobs)
 	}
 	if c.Index != "" && c.Out != "" {
-		return fmt.Errorf("--out does not apply to a single line: drop it, and use `qdnb sweep " +
-			"results` once the plan is done")
+		return fmt.Errorf("--out does not apply to a single line: drop it, and use `qdnb sweep results` once the plan is done")
 	}
 	o := experiments.RunOptions{Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, Poll: c.Poll,
 		Corrected: c.Corrected, By: c.By}
@@ -326,8 +324,7 @@ func writeResults(root string, lines []sweep.Line, dir string) error {
 	}
 	report(tables.Problems)
 	if tables.Complete+tables.Incomplete == 0 { // the tables would be empty
-		return fmt.Errorf("no run of the plan has started in %s: give --runs the folder of its runs",
-			root)
+		return fmt.Errorf("no run of the plan has started in %s: give --runs the folder of its runs", root)
 	}
 	files, err := tables.Write(dir)
 	for _, file := range files {
@@ -350,14 +347,12 @@ func (c *sweepShipCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	shipped, err := paper.Ship(c.Out, lines, c.Runs, paper.About{Scale: c.Scale, Machine: c.Machine,
-		Commit: c.Commit})
+	shipped, err := paper.Ship(c.Out, lines, c.Runs, paper.About{Scale: c.Scale, Machine: c.Machine, Commit: c.Commit})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "%s: %d runs, %.2f MB (%.0f kB each); %d lines of the plan are not complete\n", c.Out,
-		shipped.Runs, float64(shipped.Bytes)/1e6,
-		float64(shipped.Bytes)/1e3/float64(shipped.Runs), shipped.Left)
+		shipped.Runs, float64(shipped.Bytes)/1e6, float64(shipped.Bytes)/1e3/float64(shipped.Runs), shipped.Left)
 	return nil
 }
 
@@ -368,8 +363,7 @@ func (c *sweepRunCmd) runJobs(ctx context.Context, lines []sweep.Line) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"sweep", "run", "--plan", c.Plan, "--runs", c.Runs, "--poll", c.Poll.String(),
-		"--quiet"}
+	args := []string{"sweep", "run", "--plan", c.Plan, "--runs", c.Runs, "--poll", c.Poll.String(), "--quiet"}
 	if c.Corrected != 0 {
 		args = append(args, "--corrected", strconv.Itoa(c.Corrected), "--by", string(c.By))
 	}

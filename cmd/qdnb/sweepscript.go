@@ -69,8 +69,7 @@ func (c *sweepScriptCmd) Run() error {
 	case c.CPUs < 1 || c.GPUs < 0 || c.Parallel < 0:
 		return fmt.Errorf("--cpus must be 1 or more, --gpus and --parallel 0 or more")
 	case c.Limit < 5*time.Minute:
-		return fmt.Errorf("--limit must be 5m or more, as tasks are signalled 2m before it, not %v",
-			c.Limit)
+		return fmt.Errorf("--limit must be 5m or more, as tasks are signalled 2m before it, not %v", c.Limit)
 	}
 	if c.Engine == "slurm" {
 		if err := c.absolute(); err != nil {

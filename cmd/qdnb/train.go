@@ -227,8 +227,7 @@ func evaluationSteps(run *runs.Run) int64 {
 
 func describe(run *runs.Run) described {
 	c, s := run.Config, run.Status
-	return described{run.Dir, c.Algorithm, c.Env, c.Seed,
-		repertoireStats{runs.Finite(s.MaxFitness), s.Coverage, s.QDScore}}
+	return described{run.Dir, c.Algorithm, c.Env, c.Seed, repertoireStats{runs.Finite(s.MaxFitness), s.Coverage, s.QDScore}}
 }
 
 // result is the last line of `qdnb train --json`.
@@ -307,8 +306,7 @@ func printRun(run *runs.Run, verbose bool) {
 	if source := run.Source(); verbose && source != "" {
 		fmt.Fprintf(stdout, "source         %s\n", source)
 	}
-	fmt.Fprintf(stdout, "generations    %d\nevaluations    %d\nenv steps      %d", s.Generation, s.Evaluations,
-		s.EnvSteps)
+	fmt.Fprintf(stdout, "generations    %d\nevaluations    %d\nenv steps      %d", s.Generation, s.Evaluations, s.EnvSteps)
 	if ratio := results.StepsRatio(run.Config.Algorithm, run.Config.Env, s.EnvSteps); ratio > 0 {
 		fmt.Fprintf(stdout, " (%.2g of the paper's in 2h)", ratio)
 	}
@@ -324,8 +322,7 @@ func printRun(run *runs.Run, verbose bool) {
 			s.Coverage, s.QDScore)
 		if c := corrected(run); c != nil && c.MaxFitness != nil {
 			fmt.Fprintf(stdout, "corrected      max fitness %.6g, coverage %.2f %%, QD score %.6g: %s, generation %d\n",
-				*c.MaxFitness,
-				c.Coverage, c.QDScore, c.Average, c.Generation)
+				*c.MaxFitness, c.Coverage, c.QDScore, c.Average, c.Generation)
 		}
 		if s.Outside > 0 {
 			fmt.Fprintf(stdout, "outside        %d of %d evaluations, in cells at the border of the limits\n", s.Outside,
@@ -347,8 +344,7 @@ func printRun(run *runs.Run, verbose bool) {
 		state += "; " + err.Error()
 	}
 	fmt.Fprintf(stdout, "backend        %s\nstate          %s\nbudget         %v\ndate           %s\n",
-		s.Backend, state, s.Budget,
-		dateText(dated(run)))
+		s.Backend, state, s.Budget, dateText(dated(run)))
 	for _, use := range s.Machines {
 		from := ""
 		if len(s.Machines) > 1 {

@@ -117,8 +117,7 @@ func (a Num) Spread(g *Graph, batch int) *Node {
 
 // combine applies the binary operation op, on the host if both operands are known, else in the graph,
 // and row by row if the rows are split.
-func combine(op func(a, b Num) Num, a, b Num, host func(a, b float64) float64,
-	build func(a, b *Node) *Node) Num {
+func combine(op func(a, b Num) Num, a, b Num, host func(a, b float64) float64, build func(a, b *Node) *Node) Num {
 	switch {
 	case a.Split != nil || b.Split != nil:
 		return ByRow(func(rows []Num) Num { return op(rows[0], rows[1]) }, a, b)
@@ -209,13 +208,12 @@ func (a Num) Zero() Num           { return Constant(a.Rows, 0) }
 type Mask struct{ Num } // 1 or 0 where known, else booleans
 
 func (a Num) Less(b Num) Mask {
-	return Mask{combine(func(a, b Num) Num { return a.Less(b).Num }, a, b,
-		func(a, b float64) float64 {
-			if a < b {
-				return 1
-			}
-			return 0
-		}, LessThan)}
+	return Mask{combine(func(a, b Num) Num { return a.Less(b).Num }, a, b, func(a, b float64) float64 {
+		if a < b {
+			return 1
+		}
+		return 0
+	}, LessThan)}
 }
 
 func (a Num) Below(k float64) Mask { return a.Less(Constant(a.Rows, k)) }
@@ -228,8 +226,7 @@ func (m Mask) And(o Mask) Mask { return m.logical(o, 0, math.Min, And) }
 func (m Mask) Or(o Mask) Mask  { return m.logical(o, 1, math.Max, Or) }
 
 // logical combines masks by an operation for which one value decides the result.
-func (m Mask) logical(o Mask, decisive float64, host func(a, b float64) float64,
-	build func(a, b *Node) *Node) Mask {
+func (m Mask) logical(o Mask, decisive float64, host func(a, b float64) float64, build func(a, b *Node) *Node) Mask {
 	switch {
 	case m.Is(decisive) || o.Is(1-decisive):
 		return m
@@ -256,8 +253,7 @@ func (m Mask) booleans(x *Node) *Node {
 
 // Number is 1 where the Mask is true, else 0.
 func (m Mask) Number() Num {
-	return m.Apply(func(k float64) float64 { return k },
-		func(x *Node) *Node { return ConvertDType(x, dtypes.Float32) })
+	return m.Apply(func(k float64) float64 { return k }, func(x *Node) *Node { return ConvertDType(x, dtypes.Float32) })
 }
 
 // Choose returns a where the Mask is true, else b.

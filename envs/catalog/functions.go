@@ -16,8 +16,7 @@ func functions() []Task {
 	list := []Task{{Spec: arm}}
 	for _, name := range []string{"sphere", "rastrigin"} {
 		spec := Spec{Name: name, Length: 1, Initial: [2]float64{-ProjectionLimit, ProjectionLimit},
-			Descriptor: Descriptor{Kind: Outcome,
-				Components: []string{"sum of the first half", "sum of the second half"}}}
+			Descriptor: Descriptor{Kind: Outcome, Components: []string{"sum of the first half", "sum of the second half"}}}
 		list = append(list, Task{Spec: spec.WithProjection(100)})
 	}
 	lags := Spec{Name: "rastrigin-multi", Length: 1, Initial: [2]float64{-2, 4},

@@ -61,8 +61,7 @@ func Tasks() []Task {
 			Descriptor: contacts("front foot", "back foot"),
 			Objectives: forward(-2, -0.8)},
 			Perturbations: leg},
-		{Spec: Spec{Name: "halfcheetah-hurdles", Observations: 25, Actions: 6, Length: 250,
-			Descriptor: Descriptor{Kind: None}}},
+		{Spec: Spec{Name: "halfcheetah-hurdles", Observations: 25, Actions: 6, Length: 250, Descriptor: Descriptor{Kind: None}}},
 	}
 }
 

@@ -23,8 +23,7 @@ type playing struct {
 
 // seen returns the parts of a state that are recorded after each step.
 func seen(s envs.State) []*Node {
-	return slices.DeleteFunc([]*Node{s.Observation, s.Reward, s.Done, s.Descriptor},
-		func(x *Node) bool { return x == nil })
+	return slices.DeleteFunc([]*Node{s.Observation, s.Reward, s.Done, s.Descriptor}, func(x *Node) bool { return x == nil })
 }
 
 // play runs an episode under actions [T, B, actions]. It panics if shapes are not as promised.

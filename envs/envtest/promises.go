@@ -29,12 +29,10 @@ type promise struct {
 var promises = []promise{
 	{"finite", false, func(e evidence) string {
 		return say(e.base.first(func(_ int, x float32) bool { return !finite(x) }),
-			"random actions lead to a number that is not finite, or a body beyond %g m, m/s or rad/s: %s",
-			physics.MaxState)
+			"random actions lead to a number that is not finite, or a body beyond %g m, m/s or rad/s: %s", physics.MaxState)
 	}},
 	{"done", false, func(e evidence) string {
-		return say(e.base.first(func(_ int, x float32) bool { return x != 0 && x != 1 }, done),
-			"it must be 0 or 1: %s")
+		return say(e.base.first(func(_ int, x float32) bool { return x != 0 && x != 1 }, done), "it must be 0 or 1: %s")
 	}},
 	{"done", false, func(e evidence) string {
 		if e.spec.Length > 1 && slices.Max(e.lengths()) == 1 {

@@ -125,8 +125,7 @@ type episode struct {
 // compile compiles an episode.
 func (t *trial) compile(platform *xla.Platform) (e episode, err error) {
 	words := xla.Declare(dtypes.Uint32, batch)
-	axes := append([]xla.Axis{{Size: batch, Meaning: "copies"}, {Size: t.Steps, Meaning: "steps"}},
-		envs.Axes(t.spec)...)
+	axes := append([]xla.Axis{{Size: batch, Meaning: "copies"}, {Size: t.Steps, Meaning: "steps"}}, envs.Axes(t.spec)...)
 	e.Program, err = xla.Compile(platform, "episode",
 		episodeIn{words, words, xla.Declare(dtypes.Float32, t.Steps, batch, t.spec.Actions)},
 		func(in episodeIn) xla.State[[]*graph.Node] {

@@ -179,8 +179,7 @@ func boxes(c *contactSet, a, b place) (out []touch) {
 		dx, dy := x.Minus(middle.X), y.Minus(middle.Y)
 		u := dx.Times(next.Y).Minus(dy.Times(next.X)).Over(determinant).Materialize()
 		v := dy.Times(side.X).Minus(dx.Times(side.Y)).Over(determinant).Materialize()
-		add(algebra.Vector{X: x, Y: y, Z: middle.Z.Plus(side.Z.Times(u)).Plus(next.Z.Times(v))},
-			inside(u, 1).And(inside(v, 2)))
+		add(algebra.Vector{X: x, Y: y, Z: middle.Z.Plus(side.Z.Times(u)).Plus(next.Z.Times(v))}, inside(u, 1).And(inside(v, 2)))
 	}
 	for k := range out {
 		distance := constant(far)

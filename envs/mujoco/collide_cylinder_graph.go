@@ -53,8 +53,7 @@ func capsuleCylinder(c *contactSet, a, b place) []touch {
 		point := from.Plus(along.By(t)).Materialize()
 		distance := point.Z.Times(up).Minus(half).Materialize()
 		point.Z = point.Z.Minus(distance.Times(up).Scale(0.5))
-		ends[i] = touch{distance: distance, point: point,
-			normal: algebra.Vector{X: constant(0), Y: constant(0), Z: up.Neg()}}
+		ends[i] = touch{distance: distance, point: point, normal: algebra.Vector{X: constant(0), Y: constant(0), Z: up.Neg()}}
 		touches[i] = distance.Less(margin)
 	}
 	lies := axis.Z.Abs().Below(lying).And(normal.Z.Abs().Above(1e-9)).And(low.Less(high)).And(touches[0].Or(touches[1]))
@@ -75,8 +74,7 @@ func axisIn(c *contactSet, capsule, cylinder place) (center, reach algebra.Vecto
 // placedTouches returns contacts that are given in the frame of a place.
 func placedTouches(in place, local ...touch) (out []touch) {
 	for _, t := range local {
-		out = append(out, touch{distance: t.distance, normal: in.turn.Of(t.normal),
-			point: in.position.Plus(in.turn.Of(t.point))})
+		out = append(out, touch{distance: t.distance, normal: in.turn.Of(t.normal), point: in.position.Plus(in.turn.Of(t.point))})
 	}
 	return out
 }

@@ -310,8 +310,7 @@ func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motion
 
 // violationRates returns the rates by which motions of the dofs and links change what constraints measure:
 // J x of the stacked rows, and of elliptic cones.
-func (s *System) violationRates(c constraints, x []algebra.Num, motions []spatial) (stacked algebra.Num,
-	cones perAxis) {
+func (s *System) violationRates(c constraints, x []algebra.Num, motions []spatial) (stacked algebra.Num, cones perAxis) {
 	var list []algebra.Num
 	var along [6][]algebra.Num
 	for i, r := range s.rows {

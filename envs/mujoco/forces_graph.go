@@ -349,8 +349,7 @@ func (s symmetric) turned(frame [3]algebra.Vector) symmetric {
 	}
 	x, y, z := mix(s.XX, s.XY, s.XZ), mix(s.XY, s.YY, s.YZ), mix(s.XZ, s.YZ, s.ZZ)
 	entry := func(i, j int) algebra.Num {
-		return component(x, i).Times(component(frame[0], j)).
-			Plus(component(y, i).Times(component(frame[1], j))).
+		return component(x, i).Times(component(frame[0], j)).Plus(component(y, i).Times(component(frame[1], j))).
 			Plus(component(z, i).Times(component(frame[2], j))).Materialize()
 	}
 	return symmetric{entry(0, 0), entry(1, 1), entry(2, 2), entry(0, 1), entry(0, 2), entry(1, 2)}

@@ -38,8 +38,7 @@ func (c *checker) sizes() {
 }
 
 func (c *checker) options() {
-	for i, flag := range []string{"override", "energy", "fwdinv", "invdiscrete", "sleep", "diagexact", "ipc",
-		"speculative"} {
+	for i, flag := range []string{"override", "energy", "fwdinv", "invdiscrete", "sleep", "diagexact", "ipc", "speculative"} {
 		changes := !slices.Contains([]string{"energy", "fwdinv", "invdiscrete"}, flag)
 		if c.Opt.EnableFlags>>i&1 != 0 && changes {
 			c.refuse("opt.enableflags", "flag %s", flag)
@@ -102,8 +101,7 @@ func (c *checker) actuators() {
 	}{
 		{"actuator_dyntype", c.ActuatorDynType, DynFilterExact, []string{"none", "integrator", "filter", "filterexact",
 			"muscle", "dcmotor", "pid", "user"}},
-		{"actuator_gaintype", c.ActuatorGainType, 1, []string{"fixed", "affine", "muscle", "dcmotor", "so3", "pid",
-			"user"}},
+		{"actuator_gaintype", c.ActuatorGainType, 1, []string{"fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user"}},
 		{"actuator_biastype", c.ActuatorBiasType, 1, []string{"none", "affine", "muscle", "dcmotor", "so3", "user"}},
 	} {
 		for i, kind := range part.types {
@@ -166,8 +164,7 @@ func (c *checker) tendons() {
 			}
 		}
 		if c.TendonDamping[i] != 0 && c.fixed(i) && c.Opt.Integrator == ImplicitFast && !c.ofSiblings(i) {
-			c.refuse("opt.integrator", "integrator implicitfast with %s, which is damped along a chain of joints",
-				c.tendon(i))
+			c.refuse("opt.integrator", "integrator implicitfast with %s, which is damped along a chain of joints", c.tendon(i))
 		}
 	}
 	refuseNonzero(c, "tendon_stiffnesspoly", c.TendonStiffnessPoly, c.tendon)
@@ -274,8 +271,7 @@ func (c *checker) limit(pairs []Pair, allowed [][2]string) (some []Pair) {
 func (m *Model) stayApart(p Pair) bool {
 	a, b := m.GeomBodyID[p.Geom1], m.GeomBodyID[p.Geom2]
 	own := m.BodyRootID[a] == m.BodyRootID[b] && m.BodyRootID[a] != 0
-	return own && m.OwnContacts != nil &&
-		!slices.Contains(m.OwnContacts, [2]int{min(p.Geom1, p.Geom2), max(p.Geom1, p.Geom2)})
+	return own && m.OwnContacts != nil && !slices.Contains(m.OwnContacts, [2]int{min(p.Geom1, p.Geom2), max(p.Geom1, p.Geom2)})
 }
 
 func shape(t GeomType) string {

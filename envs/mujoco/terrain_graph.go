@@ -134,8 +134,7 @@ func (t *Terrain) touches(under conditions, center algebra.Vector, radius algebr
 	vertical := algebra.Vector{X: own.Zero(), Y: own.Zero(), Z: algebra.Constant(rows, 1)}
 	contact := func(distance algebra.Num, normal algebra.Vector) touch {
 		distance = distance.Materialize()
-		return touch{distance: distance, normal: normal,
-			point: center.Minus(normal.By(radius.Plus(distance.Scale(0.5))))}
+		return touch{distance: distance, normal: normal, point: center.Minus(normal.By(radius.Plus(distance.Scale(0.5))))}
 	}
 	top = contact(center.Z.Minus(own).Minus(radius), vertical)
 	none := algebra.Constant(rows, huge)

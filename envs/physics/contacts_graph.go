@@ -189,8 +189,7 @@ func (t *contactEffect) components() (all []*algebra.Num) {
 		all = append(all, c[:]...)
 	}
 	fixed := t.fixed.components()
-	return slices.DeleteFunc(append(append(all, fixed[:]...), &t.unstopped),
-		func(c *algebra.Num) bool { return c.Rows == 0 })
+	return slices.DeleteFunc(append(append(all, fixed[:]...), &t.unstopped), func(c *algebra.Num) bool { return c.Rows == 0 })
 }
 
 // effectAverage averages the effects of contacts on bodies.
@@ -222,8 +221,7 @@ func (a *effectAverage) of(bodies int, many bool, epsilon float64) twist {
 }
 
 // average averages the effects of a group's contacts on each body.
-func (s *System) average(g *contactGroup, sets []*contactSet, effects []effect,
-	epsilon float64) contactEffect {
+func (s *System) average(g *contactGroup, sets []*contactSet, effects []effect, epsilon float64) contactEffect {
 	moving, fixed := make([]effectAverage, len(s.levels)), effectAverage{}
 	for i, e := range effects {
 		sets[i].a.eachLevel(func(l int, to [][]int) { moving[l].add(e.on, e.active, to) })

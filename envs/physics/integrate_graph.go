@@ -79,8 +79,7 @@ func (s *System) accelerate(all limbs, accelerations twists, multiplier *Node) l
 		gravity := algebra.Vectors(slices.Repeat([]Vec{m.Gravity.rounded()}, rows)...)
 		if multiplier != nil {
 			batch := multiplier.Shape().Size()
-			k := algebra.Num{Rows: rows, Node: Reshape(BroadcastToDims(InsertAxes(multiplier, 0), rows, batch),
-				rows*batch)}
+			k := algebra.Num{Rows: rows, Node: Reshape(BroadcastToDims(InsertAxes(multiplier, 0), rows, batch), rows*batch)}
 			gravity = gravity.By(k)
 		}
 		b.vel = b.vel.Scale(math.Exp(m.VelocityDamping * s.dt)).Plus(accelerations[l].vel.Plus(

@@ -36,8 +36,7 @@ func (s *System) jointStates(all limbs) []jointState {
 }
 
 func (h *jointGroup) bodies(all limbs) jointState {
-	j := jointState{jointGroup: h, parents: all[h.parents].take(h.parentRow...),
-		children: all[h.children].take(h.childRow...)}
+	j := jointState{jointGroup: h, parents: all[h.parents].take(h.parentRow...), children: all[h.children].take(h.childRow...)}
 	j.parentTurn, j.childTurn = j.parents.rot.Rotation(), j.children.rot.Rotation()
 	j.parentArm, j.childArm = j.parentTurn.Of(h.parentOffset), j.childTurn.Of(h.childOffset)
 	return j

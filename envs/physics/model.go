@@ -195,8 +195,7 @@ func (m Model) Validate() error {
 		}
 		plane := func(c Collider) bool { return c.Shape == Plane }
 		if !turn.bounded() || slices.ContainsFunc(m.Bodies[m.Body(name)].Colliders, plane) {
-			return fmt.Errorf("the initial rotation of %q is %v: it must be finite, and planes are horizontal",
-				name, turn)
+			return fmt.Errorf("the initial rotation of %q is %v: it must be finite, and planes are horizontal", name, turn)
 		}
 	}
 	for _, j := range m.Joints {
@@ -232,8 +231,7 @@ func (m Model) validateBodies() (known []string, err error) {
 		}
 		for _, axis := range b.Inertia {
 			if b.Inertia != (Vec{}) && !positive(axis) {
-				return nil, fmt.Errorf("body %q needs an inertia in [1e-18, 1e18] about each axis, not %v", b.Name,
-					b.Inertia)
+				return nil, fmt.Errorf("body %q needs an inertia in [1e-18, 1e18] about each axis, not %v", b.Name, b.Inertia)
 			}
 		}
 		for _, c := range b.Colliders {
@@ -256,11 +254,9 @@ func (c Collider) validate(fixed bool) error {
 		return fmt.Errorf("has radius %g and length %g: the radius of a capsule must be at least 1e-18, the "+
 			"length at least twice the radius", c.Radius, c.Length)
 	case !c.Position.bounded() || !c.Rotation.bounded():
-		return fmt.Errorf("has position %v and rotation %v: both must be finite, at most 1e18", c.Position,
-			c.Rotation)
+		return fmt.Errorf("has position %v and rotation %v: both must be finite, at most 1e18", c.Position, c.Rotation)
 	case !bounded(c.Friction) || !bounded(c.Elastic):
-		return fmt.Errorf("has friction %g and elasticity %g: both must be finite, at most 1e18", c.Friction,
-			c.Elastic)
+		return fmt.Errorf("has friction %g and elasticity %g: both must be finite, at most 1e18", c.Friction, c.Elastic)
 	case c.Friction < 0:
 		return fmt.Errorf("has the negative friction %g", c.Friction)
 	case c.End < -1 || c.End > 1:
@@ -268,8 +264,7 @@ func (c Collider) validate(fixed bool) error {
 	case c.Shape == Plane && !fixed:
 		return errors.New("is a plane, but the body moves: only fixed bodies can have planes")
 	case c.Shape == Plane && (c.Position != Vec{} || c.Rotation != Vec{}):
-		return errors.New("is a plane with a position or rotation: set the Pose of the body; planes are " +
-			"horizontal")
+		return errors.New("is a plane with a position or rotation: set the Pose of the body; planes are horizontal")
 	}
 	return nil
 }
@@ -291,14 +286,11 @@ func (m Model) validateJoints(bodies []string) (known []string, err error) {
 		case len(j.Limits) < 1 || len(j.Limits) > 3:
 			return nil, fmt.Errorf("joint %q has %d axes, not 1 to 3", j.Name, len(j.Limits))
 		case m.Dynamics == Spring && !positive(j.Stiffness):
-			return nil, fmt.Errorf("joint %q needs a stiffness in [1e-18, 1e18] for spring dynamics, not %g", j.Name,
-				j.Stiffness)
-		case !j.ParentOffset.bounded() || !j.ChildOffset.bounded() || !j.Rotation.bounded() ||
-			!j.Reference.bounded():
+			return nil, fmt.Errorf("joint %q needs a stiffness in [1e-18, 1e18] for spring dynamics, not %g", j.Name, j.Stiffness)
+		case !j.ParentOffset.bounded() || !j.ChildOffset.bounded() || !j.Rotation.bounded() || !j.Reference.bounded():
 			return nil, fmt.Errorf("joint %q has an offset or rotation that is not finite, or above 1e18", j.Name)
 		case !(Vec{j.Damping, j.Stiffness}).bounded() || !(Vec{j.SpringDamping, j.LimitStrength}).bounded():
-			return nil, fmt.Errorf("joint %q has a damping, stiffness or limit strength that is not finite, or "+
-				"above 1e18", j.Name)
+			return nil, fmt.Errorf("joint %q has a damping, stiffness or limit strength that is not finite, or above 1e18", j.Name)
 		case min(j.Damping, j.SpringDamping, j.LimitStrength) < 0:
 			return nil, fmt.Errorf("joint %q has a negative damping, spring damping or limit strength", j.Name)
 		}
@@ -326,8 +318,7 @@ func (m Model) validateJoints(bodies []string) (known []string, err error) {
 			return nil, fmt.Errorf("an actuator: %w", names.Unknown("joint", a.Joint, known))
 		}
 		if a.Axis < 0 || a.Axis > len(m.Joints[i].Limits) {
-			return nil, fmt.Errorf("an actuator drives axis %d of joint %q, which has %d", a.Axis, a.Joint,
-				len(m.Joints[i].Limits))
+			return nil, fmt.Errorf("an actuator drives axis %d of joint %q, which has %d", a.Axis, a.Joint, len(m.Joints[i].Limits))
 		}
 		if s := a.Servo; !bounded(a.Strength) || s != nil && (!(Vec{s.Bias, s.Stiffness, s.Damping}).bounded() ||
 			!bounded(s.MinTorque) || !bounded(s.MaxTorque) || s.MinTorque > s.MaxTorque) {
@@ -377,8 +368,7 @@ func (m Model) validatePairs(bodies []string) error {
 		}
 		a, b := m.Bodies[m.Body(pair[0])], m.Bodies[m.Body(pair[1])]
 		if len(a.Colliders) == 0 || len(b.Colliders) == 0 || a.Visual || b.Visual {
-			return fmt.Errorf("the pair %q of Collide touches nothing: both need colliders, and must not be Visual",
-				pair)
+			return fmt.Errorf("the pair %q of Collide touches nothing: both need colliders, and must not be Visual", pair)
 		}
 		meets := func(c Collider) bool { return slices.ContainsFunc(b.Colliders, c.meets) }
 		if !slices.ContainsFunc(a.Colliders, meets) {

@@ -38,8 +38,7 @@ func (s *System) solveContactPosition(m contactPoint, states []limbs, _ algebra.
 	f := direction.By(stuck.Choose(hold, zero)).Neg().Materialize()
 
 	out := effect{active: active.Count(), scalar: active.Choose(multiplier, zero)}
-	out.on = twist{p.Plus(f).By(w.mass),
-		w.turnedBy(arm.Cross(p).Plus(m.arm.Cross(f)))}.scale(share)
+	out.on = twist{p.Plus(f).By(w.mass), w.turnedBy(arm.Cross(p).Plus(m.arm.Cross(f)))}.scale(share)
 	if !m.plane {
 		out.onOther = twist{p.Plus(f).Neg().By(other.mass),
 			other.turnedBy(otherArm.Cross(p).Plus(m.otherArm.Cross(f)).Neg())}.scale(share)
@@ -100,8 +99,7 @@ func (s *System) solveContactVelocity(m contactPoint, states []limbs, multiplier
 	p := along.By(size.Over(inverseMass.Add(1e-6))).Plus(braking)
 	p = m.overlapping().ChooseVector(p, p.Scale(0)).Materialize()
 
-	e := effect{active: p.Dot(p).Above(0).Count(),
-		scalar: m.overlapping().Choose(slipping.Minus(brake), slipping.Zero())}
+	e := effect{active: p.Dot(p).Above(0).Count(), scalar: m.overlapping().Choose(slipping.Minus(brake), slipping.Zero())}
 	e.on = twist{p.By(w.mass), m.arm.Times(w.inertia).Cross(p)}
 	if !m.plane {
 		// The source uses the first body's mass for the other body's velocity change.

@@ -222,8 +222,7 @@ func (s *System) Places(angles ...float64) ([]algebra.Place, error) {
 		for row, i := range level.body {
 			if level.first[row] && !s.model.Bodies[i].Fixed {
 				at := func(k int) float64 { return c[k].Known[row] }
-				places[i] = algebra.Place{Position: [3]float64{at(0), at(1), at(2)},
-					Rotation: [4]float64{at(3), at(4), at(5), at(6)}}
+				places[i] = algebra.Place{Position: [3]float64{at(0), at(1), at(2)}, Rotation: [4]float64{at(3), at(4), at(5), at(6)}}
 			}
 		}
 	}

@@ -26,8 +26,7 @@ func (s *System) StepUnder(state State, action *Node) (State, algebra.Contact) {
 	g, batch := state.Graph(), state.Batch()
 	if s.actions > 0 && (action == nil || action.Rank() != 2 ||
 		action.Shape().Dimensions[0] != s.actions || action.Shape().Dimensions[1] != batch) {
-		panic(fmt.Errorf("actions must be a tensor [%d, %d], for %d actions and %d copies", s.actions,
-			batch, s.actions, batch))
+		panic(fmt.Errorf("actions must be a tensor [%d, %d], for %d actions and %d copies", s.actions, batch, s.actions, batch))
 	}
 	split, skips := s.splits(g), s.skipsWalls(g)
 	total := s.noContact()
@@ -41,8 +40,7 @@ func (s *System) StepUnder(state State, action *Node) (State, algebra.Contact) {
 		}
 		sums = append(sums, c.Leaves()...)
 	}
-	run := running{Parts: s.carry(g, batch, s.limbs(state), split),
-		Drive: s.drive(g, batch, action, gravity, strengths)}
+	run := running{Parts: s.carry(g, batch, s.limbs(state), split), Drive: s.drive(g, batch, action, gravity, strengths)}
 	for i, c := range sums {
 		if accelerated(g) {
 			run.Contacts = append(run.Contacts, zeros(run.Parts[0], i, c.Rows, batch))

@@ -160,8 +160,7 @@ func (s *System) layOut() error {
 		children[j.Parent] = append(children[j.Parent], j.Child)
 		isChild[j.Child] = true
 		if m.Bodies[m.Body(j.Child)].Fixed {
-			return fmt.Errorf("the child of joint %q is %q, a fixed body: make it the parent", j.Name,
-				j.Child)
+			return fmt.Errorf("the child of joint %q is %q, a fixed body: make it the parent", j.Name, j.Child)
 		}
 	}
 	var depth func(name string) int
@@ -238,8 +237,7 @@ func (s *System) layOut() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Pose)) {
 		if isChild[name] {
-			return fmt.Errorf("the pose puts %q, which its joint places: set the pose of its parent, or "+
-				"Angles", name)
+			return fmt.Errorf("the pose puts %q, which its joint places: set the pose of its parent, or Angles", name)
 		}
 	}
 	return nil

@@ -75,8 +75,7 @@ func (s *System) prepareWalls(list []contact) *walls {
 				arm = append(arm, 0)
 			}
 			arm[row], reach = max(arm[row], far), append(reach, c.radius+c.otherRadius)
-			inverse = append(inverse, set.a.weights.bound(row, maxStretch*far)+
-				set.otherWeights.bound(row, c.otherReach(s)))
+			inverse = append(inverse, set.a.weights.bound(row, maxStretch*far)+set.otherWeights.bound(row, c.otherReach(s)))
 		}
 		w.sets, w.box, w.reach = append(w.sets, set), append(w.box, algebra.Vectors(box...)),
 			append(w.reach, algebra.Known(reach...))
@@ -101,8 +100,7 @@ func (c contact) otherReach(s *System) float64 {
 // bound returns an upper bound on the generalised inverse mass of a body at a lever of at most the
 // given length.
 func (w weights) bound(row int, lever float64) float64 {
-	inertia := slices.Max([]float64{w.inertia.X.Known[row], w.inertia.Y.Known[row],
-		w.inertia.Z.Known[row]})
+	inertia := slices.Max([]float64{w.inertia.X.Known[row], w.inertia.Y.Known[row], w.inertia.Z.Known[row]})
 	return 1.01 * (w.mass.Known[row] + lever*lever*inertia + 1e-6)
 }
 
@@ -144,8 +142,7 @@ func (w *walls) near(all limbs, every *Node) *nearWalls {
 		close := algebra.Mask{Num: look.Or(gap.Below(margin)).And(set.present).Materialize()}
 		gap = gap.Materialize()
 		near.bits = near.bits.Plus(close.Choose(algebra.Constant(gap.Rows, float64(int(1)<<i)), zero))
-		near.far = near.far.Plus(close.Choose(zero,
-			set.present.Choose(gap.Over(w.inverseMass[i]), zero)))
+		near.far = near.far.Plus(close.Choose(zero, set.present.Choose(gap.Over(w.inverseMass[i]), zero)))
 	}
 	near.bits, near.far = near.bits.Materialize(), near.far.Materialize()
 	near.rounds = ReduceAllMax(BitCount(ConvertDType(near.bits.Node, dtypes.Int32)))
@@ -243,8 +240,7 @@ func (c *contactSet) axis() segment {
 
 // numbers returns the quantities of contacts with a chosen wall.
 func (c *contactSet) numbers() []*algebra.Num {
-	all := []*algebra.Num{&c.radius, &c.otherRadius, &c.friction, &c.elasticity, &c.otherWeights.mass,
-		&c.chosen.inverse}
+	all := []*algebra.Num{&c.radius, &c.otherRadius, &c.friction, &c.elasticity, &c.otherWeights.mass, &c.chosen.inverse}
 	for _, v := range []*algebra.Vector{&c.center, &c.half, &c.otherPosition, &c.otherWeights.inertia,
 		&c.chosen.from, &c.chosen.to, &c.chosen.along} {
 		all = append(all, &v.X, &v.Y, &v.Z)
@@ -268,8 +264,7 @@ func untilExact(start running, substeps func(running) running) running {
 	return xla.Loop(attempt{zero, start, start}, func(a attempt) *Node {
 		unstopped := a.To.Contacts[len(a.To.Contacts)-1]
 		matters := GreaterThan(ReduceAllMax(unstopped), ScalarZero(unstopped.Graph(), unstopped.DType()))
-		return Or(Equal(a.Tries, ConstAs(a.Tries, int32(0))),
-			And(Equal(a.Tries, ConstAs(a.Tries, int32(1))), matters))
+		return Or(Equal(a.Tries, ConstAs(a.Tries, int32(0))), And(Equal(a.Tries, ConstAs(a.Tries, int32(1))), matters))
 	}, func(a attempt) attempt {
 		from := a.From
 		from.Drive.EveryWall = a.Tries

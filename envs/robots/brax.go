@@ -114,8 +114,7 @@ func (b *brax) system(config message) error {
 		m.Dynamics = physics.Spring
 	case "pbd":
 	default:
-		b.notes = append(b.notes, fmt.Sprintf("the dynamics_mode %q is unknown: position based dynamics, as "+
-			"in Brax", mode))
+		b.notes = append(b.notes, fmt.Sprintf("the dynamics_mode %q is unknown: position based dynamics, as in Brax", mode))
 	}
 	if m.Dynamics == physics.PositionBased && m.Baumgarte != 0 {
 		return errors.New("baumgarte_erp is not compatible with the dynamics_mode pbd, which Brax takes")
@@ -182,8 +181,7 @@ func (b *brax) body(body, config message) error {
 			return fmt.Errorf("a collider of body %q is no capsule, sphere, box or plane", out.Name)
 		}
 		if shape.get("no_contact").Bool() {
-			return fmt.Errorf("no_contact of body %q is not supported: leave the body out of collide_include",
-				out.Name)
+			return fmt.Errorf("no_contact of body %q is not supported: leave the body out of collide_include", out.Name)
 		}
 		out.Colliders = append(out.Colliders, c)
 	}
@@ -204,8 +202,7 @@ func (b *brax) joint(j message) error {
 		Damping: j.number("angular_damping"), Stiffness: j.number("stiffness"),
 		SpringDamping: given("spring_damping"), LimitStrength: given("limit_strength")}
 	if b.model.Dynamics == physics.PositionBased && out.Stiffness != 0 {
-		return fmt.Errorf("the joint %q has a stiffness, with which Brax's position based dynamics fall apart",
-			out.Name)
+		return fmt.Errorf("the joint %q has a stiffness, with which Brax's position based dynamics fall apart", out.Name)
 	}
 	for i, limits := range j.all("angle_limit") {
 		low, high := limits.number("min"), limits.number("max")
@@ -271,8 +268,7 @@ func (b *brax) pairs(include []message) error {
 					switch boxes := c.Shape == physics.Box || d.Shape == physics.Box; {
 					case c.Shape == physics.Plane && d.Shape == physics.Plane:
 					case boxes && c.Shape != d.Shape && c.Shape != physics.Plane && d.Shape != physics.Plane:
-						return fmt.Errorf("%q and %q collide, a box and a capsule, which is not supported",
-							one.Name, two.Name)
+						return fmt.Errorf("%q and %q collide, a box and a capsule, which is not supported", one.Name, two.Name)
 					case boxes && c.Shape == d.Shape: // not in Brax either
 					default:
 						meets = true
@@ -297,8 +293,7 @@ func (b *brax) pairs(include []message) error {
 		// in all copies.
 		body := &m.Bodies[parent]
 		if body.Mass > 0 && len(body.Colliders) > 0 && body.Colliders[0].Shape != physics.Plane {
-			body.Fixed, body.Frozen = false, physics.Frozen{Position: [3]bool{true, true, true},
-				Rotation: [3]bool{true, true, true}}
+			body.Fixed, body.Frozen = false, physics.Frozen{Position: [3]bool{true, true, true}, Rotation: [3]bool{true, true, true}}
 		} else {
 			m.Pose[j.Parent] = physics.Vec{}
 		}

@@ -68,9 +68,8 @@ func Deflated(data []byte) string {
 // the format's name, which gonbui.DisplayPng does not send.
 func SendPNG(data []byte, width, height int) error {
 	return send(&protocol.DisplayData{
-		Data: map[protocol.MIMEType]any{protocol.MIMEImagePNG: data},
-		Metadata: map[string]any{string(protocol.MIMEImagePNG): map[string]int{"width": width,
-			"height": height}},
+		Data:     map[protocol.MIMEType]any{protocol.MIMEImagePNG: data},
+		Metadata: map[string]any{string(protocol.MIMEImagePNG): map[string]int{"width": width, "height": height}},
 	})
 }
 

@@ -50,8 +50,7 @@ var collectionNames = []string{"genotypes", "fitnesses", "descriptors", "centroi
 
 // New returns an empty collection around centroids [cells, d] and compiles the insertion of
 // n candidates with rows genotypes: candidate i has genotype i mod rows.
-func New(c xla.Compiler, task scoring.Task, centroids npz.Array, rows, n int) (*Collection,
-	error) {
+func New(c xla.Compiler, task scoring.Task, centroids npz.Array, rows, n int) (*Collection, error) {
 	cells, d, params := centroids.Shape[0], centroids.Shape[1], task.Policy.Params()
 	at, err := centroids.Float32s()
 	if err != nil {
@@ -63,10 +62,8 @@ func New(c xla.Compiler, task scoring.Task, centroids npz.Array, rows, n int) (*
 		elites := repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3],
 			Scale: limits.Scale(limited.Lower, limited.Upper)}
 		return collected{in[0], repertoire.Grid{Elites: elites}}
-	}, xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))),
-		xla.FromFloats(none, cells),
-		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))),
-		xla.FromFloats(at, cells, d))
+	}, xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))), xla.FromFloats(none, cells),
+		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))), xla.FromFloats(at, cells, d))
 	in := collectIn{held, xla.Declare(dtypes.Float32, rows, params), xla.Declare(dtypes.Float32, n),
 		xla.Declare(dtypes.Float32, n, d)}
 	insert, err := xla.Compile(c, "insertion", in, func(in collectIn) collectOut {
@@ -76,8 +73,7 @@ func New(c xla.Compiler, task scoring.Task, centroids npz.Array, rows, n int) (*
 		from := graph.ModScalar(graph.Gather(entering.Index, graph.InsertAxes(cells, -1)), int32(rows))
 		held.Genotypes = xla.SetRowsAt(held.Genotypes, in.Genotypes.Tree, from, cells, count)
 		held.Grid = grid.(repertoire.Grid)
-		return collectOut{xla.Out(held), xla.Out(task.Count(batch.Fitness,
-			batch.Descriptors, nil, entering.Valid))}
+		return collectOut{xla.Out(held), xla.Out(task.Count(batch.Fitness, batch.Descriptors, nil, entering.Valid))}
 	})
 	return &Collection{task, held, insert}, err
 }

@@ -126,8 +126,7 @@ func trainKilled(ctx context.Context, folder string, took time.Duration,
 	args ...string) (run *runs.Run, kills []float64, err error) {
 	for {
 		limited, cancel := context.WithTimeout(ctx, took/4+rand.N(took/4))
-		cmd := exec.CommandContext(limited, "build/qdnb",
-			append([]string{"train", "--quiet", "--runs", folder}, args...)...)
+		cmd := exec.CommandContext(limited, "build/qdnb", append([]string{"train", "--quiet", "--runs", folder}, args...)...)
 		cmd.Stderr, cmd.Env = os.Stderr, append(os.Environ(), "QDNB_CHECKPOINT_EVERY=10ms")
 		err := cmd.Run()
 		cancel()

@@ -50,8 +50,7 @@ func distance(name, candidate string) int {
 // The error suggests the nearest known names and lists all.
 func Unknown(kind, name string, known []string) error {
 	known = slices.Sorted(slices.Values(known))
-	return fmt.Errorf("unknown %s %s%s known: %s", kind, Quote(name), Suggestion(name, known),
-		List(known))
+	return fmt.Errorf("unknown %s %s%s known: %s", kind, Quote(name), Suggestion(name, known), List(known))
 }
 
 // Suggestion returns the part of an error that suggests the nearest known names; it is a semicolon

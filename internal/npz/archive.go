@@ -120,8 +120,7 @@ func checkName(source io.ReaderAt, member *zip.File) error {
 			return errors.New("damaged: its name differs between the archive's list and its own header")
 		}
 		size := func(field int) int { return int(binary.LittleEndian.Uint16(head[at+field:])) }
-		if bytes.HasPrefix(head[at:],
-			[]byte("PK\x03\x04")) && size(26) == len(member.Name) && size(28) == extra &&
+		if bytes.HasPrefix(head[at:], []byte("PK\x03\x04")) && size(26) == len(member.Name) && size(28) == extra &&
 			string(head[at+fixed:at+fixed+len(member.Name)]) == member.Name {
 			return nil
 		}
@@ -236,8 +235,7 @@ func WriteTo(w io.Writer, arrays map[string]Array) error {
 }
 
 func addMember(archive *zip.Writer, name string, a Array) error {
-	if name == "" || !utf8.ValidString(name) || strings.ContainsAny(name,
-		"\x00\\") || strings.HasPrefix(name, "/") {
+	if name == "" || !utf8.ValidString(name) || strings.ContainsAny(name, "\x00\\") || strings.HasPrefix(name, "/") {
 		return fmt.Errorf("not a valid array name")
 	}
 	if err := a.Check(); err != nil {

@@ -164,8 +164,7 @@ func parseHeader(text string) (h header, err error) {
 		}
 		length, err := strconv.Atoi(part)
 		if err != nil {
-			return h, fmt.Errorf("the shape (%s) has %s where a length should be", names.Plain(shape[1]),
-				names.Quote(part))
+			return h, fmt.Errorf("the shape (%s) has %s where a length should be", names.Plain(shape[1]), names.Quote(part))
 		}
 		if h.shape = append(h.shape, length); len(h.shape) > maxRank {
 			return h, fmt.Errorf("the shape has more than %d axes", maxRank)
@@ -183,8 +182,7 @@ func (h header) fits(fileSize int64) error {
 			h.dtype.name, h.count, max(have, 0))
 	}
 	if need := int64(h.count) * int64(h.dtype.size()); need != have {
-		return fmt.Errorf("shape %v of %s needs %d bytes, but there are %d", h.shape, h.dtype.name,
-			need, have)
+		return fmt.Errorf("shape %v of %s needs %d bytes, but there are %d", h.shape, h.dtype.name, need, have)
 	}
 	return nil
 }

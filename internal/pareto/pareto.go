@@ -42,8 +42,7 @@ func Hypervolume(solutions [][]float64, reference []float64) (volume float64) {
 		}
 		return volume
 	}
-	sorted := slices.DeleteFunc(slices.Clone(solutions),
-		func(s []float64) bool { return !(s[last] > reference[last]) })
+	sorted := slices.DeleteFunc(slices.Clone(solutions), func(s []float64) bool { return !(s[last] > reference[last]) })
 	slices.SortFunc(sorted, func(a, b []float64) int { return cmp.Compare(b[last], a[last]) })
 	for i, s := range sorted { // slices along the last objective, the best solutions first
 		below := reference[last]

@@ -51,8 +51,7 @@ func NewBar(label string, quiet bool) *Bar {
 		return &Bar{done: true, now: time.Now}
 	case gonbui.IsNotebook:
 		id := "qdnb_progress_" + gonbui.UniqueId()
-		return newBar(label, notebook(func(page string) { gonbui.UpdateHTML(id, page) }, gonbui.Sync),
-			time.Now)
+		return newBar(label, notebook(func(page string) { gonbui.UpdateHTML(id, page) }, gonbui.Sync), time.Now)
 	case term.IsTerminal(int(os.Stderr.Fd())):
 		return newBar(label, terminal(os.Stderr, stderrWidth), time.Now)
 	}

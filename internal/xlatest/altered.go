@@ -59,8 +59,7 @@ func Differ(a, b map[string]npz.Array) (names []string) {
 		return x.Data
 	}
 	for name := range a {
-		if !slices.Equal(a[name].Shape, b[name].Shape) || !reflect.DeepEqual(bits(a[name]),
-			bits(b[name])) {
+		if !slices.Equal(a[name].Shape, b[name].Shape) || !reflect.DeepEqual(bits(a[name]), bits(b[name])) {
 			names = append(names, name)
 		}
 	}
@@ -83,8 +82,7 @@ type Restorable[Outcome any] interface {
 // FuzzRestore restores a search at the given generation from arrays: the search's own as altered by
 // texts, see [altered], and arbitrary ones. The search must be able to resume from arrays that it
 // accepts, and arrays that it rejects must leave its state unchanged.
-func FuzzRestore[Outcome any](f *testing.F, s Restorable[Outcome], generation int64,
-	texts ...string) {
+func FuzzRestore[Outcome any](f *testing.F, s Restorable[Outcome], generation int64, texts ...string) {
 	f.Helper()
 	whole, err := s.Arrays()
 	if err != nil {

@@ -157,8 +157,7 @@ func Close(t testing.TB, what string, got, want []float32, tolerance float64) {
 		}
 	}
 	if worst > tolerance {
-		t.Errorf("%s: element %d is %v, want %v: off by %.2g, %.2g is allowed", what, at, got[at],
-			want[at], worst, tolerance)
+		t.Errorf("%s: element %d is %v, want %v: off by %.2g, %.2g is allowed", what, at, got[at], want[at], worst, tolerance)
 	}
 }
 

@@ -28,8 +28,7 @@ type Base struct {
 
 // NewBase compiles the evaluation of populations of a size in a task, and their insertion into cells,
 // whose centroids [Base.Task] has.
-func NewBase(p *xla.Platform, task scoring.Task, cells repertoire.CVT, size int, seed int64) (*Base,
-	error) {
+func NewBase(p *xla.Platform, task scoring.Task, cells repertoire.CVT, size int, seed int64) (*Base, error) {
 	limits := task.Env.Spec().Descriptor
 	centroids, err := cells.Centroids(limits.Lower, limits.Upper)
 	if err != nil {
@@ -39,8 +38,7 @@ func NewBase(p *xla.Platform, task scoring.Task, cells repertoire.CVT, size int,
 	return newBase(p, task, centroids, scoring.Plan{Policies: size, Episodes: size}, seed)
 }
 
-func newBase(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scoring.Plan,
-	seed int64) (b *Base, err error) {
+func newBase(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scoring.Plan, seed int64) (b *Base, err error) {
 	b = &Base{Programs: &xla.Scope{Platform: p}, Seed: p.Seed(seed).First(), Generation: -1, task: task,
 		seed: seed, plan: plan}
 	if b.evaluator, err = task.Evaluator(p, plan); err == nil {

@@ -59,8 +59,7 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 		return nil, err
 	}
 	if s.Skill != nil && s.Cell != nil || s.Repertoire && (s.Skill != nil || s.Cell != nil) {
-		return nil, errors.New("--skill, --cell and --repertoire are mutually exclusive: give " +
-			"one of them")
+		return nil, errors.New("--skill, --cell and --repertoire are mutually exclusive: give one of them")
 	}
 	contract, onnx := strings.CutSuffix(s.Out, ".onnx")
 	contract += ".json"

@@ -91,11 +91,9 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	discovery, discovers := algorithm.Defaults(env.Spec()).(interface{ Count() int }) // of skills
 	switch {
 	case (s.Policy == "") == (s.Repertoire == ""):
-		return nil, errors.New("an import needs either a policy or a repertoire: give one of --policy " +
-			"and --repertoire")
+		return nil, errors.New("an import needs either a policy or a repertoire: give one of --policy and --repertoire")
 	case s.Policy != "" && !discovers:
-		return nil, fmt.Errorf("%s trains a repertoire, not one policy: give --repertoire",
-			s.Algorithm)
+		return nil, fmt.Errorf("%s trains a repertoire, not one policy: give --repertoire", s.Algorithm)
 	case s.Repertoire != "" && discovers:
 		return nil, fmt.Errorf("%s trains one policy, not a repertoire: give --policy", s.Algorithm)
 	case discovers:
@@ -217,8 +215,7 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 			continue
 		}
 		return nil, fmt.Errorf("%s: %s has shape %v, not [%d %d]: it has %d fitnesses, and %s have "+
-			"%d %s", s.Repertoire, part.name, shape, cells, part.width, cells, part.of, part.width,
-			part.unit)
+			"%d %s", s.Repertoire, part.name, shape, cells, part.width, cells, part.of, part.width, part.unit)
 	}
 	if err := clean(r); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Repertoire, err)
@@ -227,8 +224,7 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	arrays["genotypes"] = npz.Of(r.AllGenotypes(), cells, r.Params)
 	written := importedSettings{importSettings: settings, Cells: cells, Imported: digest(arrays)}
 	stats := r.Stats()
-	status := runs.Status{MaxFitness: stats.MaxFitness, Coverage: stats.Coverage,
-		QDScore: stats.QDScore}
+	status := runs.Status{MaxFitness: stats.MaxFitness, Coverage: stats.Coverage, QDScore: stats.QDScore}
 	return s.write(spec, written, status, func(w *runs.Writer) error {
 		if err := w.SaveSnapshot(runs.Snapshot{Repertoire: *r}); err != nil {
 			return err
@@ -251,11 +247,9 @@ func clean(r *runs.Repertoire) error {
 			clear(genotype)
 			clear(descriptor)
 		case slices.ContainsFunc(descriptor, notFinite):
-			return fmt.Errorf("the descriptor of cell %d is %g, though its fitness is %g", cell,
-				descriptor, fitness)
+			return fmt.Errorf("the descriptor of cell %d is %g, though its fitness is %g", cell, descriptor, fitness)
 		case slices.ContainsFunc(genotype, notFinite):
-			return fmt.Errorf("the genotype of cell %d has values that are not finite, though its "+
-				"fitness is %g", cell, fitness)
+			return fmt.Errorf("the genotype of cell %d has values that are not finite, though its fitness is %g", cell, fitness)
 		}
 	}
 	return nil
@@ -314,8 +308,7 @@ func floats(name string, a npz.Array, err error) (npz.Array, error) {
 }
 
 // repertoireArrays maps the arrays of a repertoire to their number of axes.
-var repertoireArrays = map[string]int{"genotypes": 2, "fitnesses": 1, "descriptors": 2,
-	"centroids": 2}
+var repertoireArrays = map[string]int{"genotypes": 2, "fitnesses": 1, "descriptors": 2, "centroids": 2}
 
 // readRepertoire reads an .npz file, a folder of .npy files, or a folder with repertoire.npz.
 func readRepertoire(path string) (map[string]npz.Array, error) {
@@ -360,8 +353,7 @@ func readRepertoire(path string) (map[string]npz.Array, error) {
 			a.Shape = a.Shape[:1]
 		}
 		if axes := repertoireArrays[name]; len(a.Shape) != axes {
-			return nil, fmt.Errorf("%s has shape %v, not %s", source, a.Shape,
-				[]string{"", "[cells]", "[cells, numbers]"}[axes])
+			return nil, fmt.Errorf("%s has shape %v, not %s", source, a.Shape, []string{"", "[cells]", "[cells, numbers]"}[axes])
 		}
 		arrays[name] = a
 	}

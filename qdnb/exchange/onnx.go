@@ -188,8 +188,7 @@ func (n network) actions() int {
 
 func (s ExportSpec) contract(run *runs.Run, n network) ([]byte, error) {
 	if n.sizes[0] == 0 {
-		return nil, fmt.Errorf("%s has no observations, so its solutions are no networks: export to an .npz file",
-			run.Config.Env)
+		return nil, fmt.Errorf("%s has no observations, so its solutions are no networks: export to an .npz file", run.Config.Env)
 	}
 	spec := envs.Spec{Observations: n.sizes[0] - n.skills, Actions: n.actions()}
 	spec.Descriptor.Components = run.Status.Descriptor
@@ -201,8 +200,7 @@ func (s ExportSpec) contract(run *runs.Run, n network) ([]byte, error) {
 		known := envs.Described(env)
 		if known.Name != run.Config.Env || known.Observations != spec.Observations || known.Actions != spec.Actions {
 			return nil, fmt.Errorf("%s with %d observations and %d actions is not the environment of %s: %s with %d "+
-				"and %d", known.Name, known.Observations, known.Actions, run.Name(), run.Config.Env,
-				spec.Observations, spec.Actions)
+				"and %d", known.Name, known.Observations, known.Actions, run.Name(), run.Config.Env, spec.Observations, spec.Actions)
 		}
 		spec = known
 	}

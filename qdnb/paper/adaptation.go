@@ -59,8 +59,7 @@ func RewardAdaptation(data *Data) (figures.Grid, error) {
 // rewardLabels returns the methods of the experiment "reward" that have adaptation runs.
 func (d *Data) rewardLabels() []string {
 	adapted := d.adaptedLabels("")
-	return slices.DeleteFunc(rewardMethods(),
-		func(label string) bool { return !slices.Contains(adapted, label) })
+	return slices.DeleteFunc(rewardMethods(), func(label string) bool { return !slices.Contains(adapted, label) })
 }
 
 // AdaptationTargets returns the data of the right panel of [Adaptation]: the best fitness on
@@ -131,8 +130,7 @@ func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, erro
 		if env == "" {
 			env = "any environment"
 		}
-		return nil, fmt.Errorf("%s on %s: %w", perturbation, env,
-			data.noRuns(results.ExperimentAdaptation))
+		return nil, fmt.Errorf("%s on %s: %w", perturbation, env, data.noRuns(results.ExperimentAdaptation))
 	}
 	table := &tables.Table{Caption: fmt.Sprintf("Best skill on %s, %s multiplied", env, perturbation),
 		Header: []string{"method", "skills"}}
@@ -231,13 +229,11 @@ func (d *Data) adaptation(labels []string, experiment string, average func([]flo
 	for _, label := range labels {
 		if scores := d.TargetMeans(label); len(scores) > 0 {
 			low, high := stats.Quartiles(scores)
-			targets = append(targets, figures.Interval{Name: label, Value: average(scores), Low: low,
-				High: high, Points: scores})
+			targets = append(targets, figures.Interval{Name: label, Value: average(scores), Low: low, High: high, Points: scores})
 		}
 	}
 	if len(targets) > 0 {
-		panel, err := figures.Intervals(figures.Axes{Title: "ant-maze", XLabel: "Best fitness, mean over targets"},
-			targets...)
+		panel, err := figures.Intervals(figures.Axes{Title: "ant-maze", XLabel: "Best fitness, mean over targets"}, targets...)
 		if err != nil {
 			return figures.Grid{}, err
 		}
@@ -255,8 +251,7 @@ func (d *Data) adaptation(labels []string, experiment string, average func([]flo
 // runs. scores returns one score per seed; limits, if any, the ends of the y axis.
 func (d *Data) multiplierRows(labels []string, average func([]float64) float64, yLabel string,
 	limits func([]figures.Series) [2]float64,
-	scores func(perturbation, env, label string, multiplier float64) []float64) (rows [][]*figures.Panel,
-	err error) {
+	scores func(perturbation, env, label string, multiplier float64) []float64) (rows [][]*figures.Panel, err error) {
 	envs := slices.DeleteFunc(slices.Clone(gaits), func(env string) bool {
 		return len(d.Multipliers(results.Gravity, env))+len(d.Multipliers(results.Actuators, env)) == 0
 	})
@@ -270,8 +265,7 @@ func (d *Data) multiplierRows(labels []string, average func([]float64) float64, 
 			all = append(all, d.Multipliers(perturbation, env)...)
 		}
 		for i, env := range envs {
-			axes := figures.Axes{XLabel: figures.MultiplierLabel(perturbation),
-				LogX: perturbation == results.Gravity}
+			axes := figures.Axes{XLabel: figures.MultiplierLabel(perturbation), LogX: perturbation == results.Gravity}
 			if len(rows) == 0 {
 				axes.Title = env
 			}

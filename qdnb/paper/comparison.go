@@ -261,8 +261,7 @@ var reasons = sync.OnceValue(func() [][]string { return readTable(reasonsCSV) })
 // metric and side. Empty fields match everything.
 func reasonFor(key ...string) string {
 	for _, row := range reasons() {
-		if slices.EqualFunc(row[:len(row)-1], key,
-			func(field, value string) bool { return field == "" || field == value }) {
+		if slices.EqualFunc(row[:len(row)-1], key, func(field, value string) bool { return field == "" || field == value }) {
 			return row[len(row)-1]
 		}
 	}
@@ -457,8 +456,7 @@ func (d *Data) coverage() string {
 			}
 		}
 	}
-	text := fmt.Sprintf("%d of %d cells; %s.", cells-missing, cells,
-		describe(d.linesOf(results.ExperimentTraining)))
+	text := fmt.Sprintf("%d of %d cells; %s.", cells-missing, cells, describe(d.linesOf(results.ExperimentTraining)))
 	if missing > 0 {
 		text += fmt.Sprintf(" At the paper's settings one seed of the others takes about %s on two cores "+
 			"([formula](experiments.md#the-papers-runs)).", tables.Duration(seconds))

@@ -28,8 +28,7 @@ var (
 		curveQDScore,
 	}
 	curveQDScore  = curveMetric{"QD score", func(p results.Point) float64 { return p.QDScore }, false}
-	curveCoverage = curveMetric{"Coverage (%)", func(p results.Point) float64 { return p.Coverage },
-		true}
+	curveCoverage = curveMetric{"Coverage (%)", func(p results.Point) float64 { return p.Coverage }, true}
 )
 
 type curveMetric struct {

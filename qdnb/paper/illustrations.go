@@ -51,8 +51,7 @@ type illustration struct {
 
 var illustrations = []illustration{
 	{film: "ant-trap", title: "ant-trap", view: wholeFrom(-76, 27)},
-	{film: "ant-maze", title: "ant-maze", view: from(scene.Vec{-11, -15.5, 13}, scene.Vec{13, 11, 0},
-		59)},
+	{film: "ant-maze", title: "ant-maze", view: from(scene.Vec{-11, -15.5, 13}, scene.Vec{13, 11, 0}, 59)},
 	{film: "pointmaze", title: "pointmaze", view: whole},
 	{film: "ant-uni", title: "ant-uni", view: near(1.3, 0.12), notes: forward},
 	{film: "ant-omni", title: "ant-omni", view: near(1.5, 0), notes: anywhere},
@@ -121,8 +120,7 @@ func arrow(f *scene.Film, start, end scene.Vec, radius float64) {
 	for i := range balls {
 		share := float64(i) / (balls - 1)
 		p := at(neck + share*(1-neck))
-		shapes = append(shapes, scene.Shape{A: p, B: p, Radius: radius * (wide - (wide-0.3)*share),
-			Color: noteColor})
+		shapes = append(shapes, scene.Shape{A: p, B: p, Radius: radius * (wide - (wide-0.3)*share), Color: noteColor})
 	}
 	f.Bodies = append(f.Bodies, scene.Body{Name: "arrow", Fixed: true,
 		Pose: scene.Pose{Rotation: scene.Quat{1}}, Shapes: shapes})

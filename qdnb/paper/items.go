@@ -42,16 +42,13 @@ func Items() []Item {
 		drawn("1", "The environments, and the perturbations of the adaptation experiments",
 			func(*Data) (figures.Grid, error) { return Environments() }),
 		drawn("2", "Repertoires of all methods at the end of training", Repertoires, training),
-		drawn("3", "QD score over the hyperparameters of MAP-Elites and DADS+REWARD", Sensitivity,
-			sensitivity),
+		drawn("3", "QD score over the hyperparameters of MAP-Elites and DADS+REWARD", Sensitivity, sensitivity),
 		drawn("4", "Few-shot adaptation: best fitness under changed gravity, a changed leg and moved "+
 			"targets", Adaptation, adaptation),
 		drawn("5", "Return of the meta-controller on hurdles", Hurdles, hurdles),
 		drawn("6", "Metrics over time: medians and quartiles of seeds", CurvesOverTime, training),
-		drawn("7", "Metrics over environment steps, quality-diversity methods", CurvesOverStepsQD,
-			training),
-		drawn("8", "Metrics over environment steps, reinforcement-learning methods", CurvesOverStepsRL,
-			training),
+		drawn("7", "Metrics over environment steps, quality-diversity methods", CurvesOverStepsQD, training),
+		drawn("8", "Metrics over environment steps, reinforcement-learning methods", CurvesOverStepsRL, training),
 		drawn("9", "Trajectories of the skills of DADS+REWARD on ant-omni",
 			on(SkillTrajectories, "ant-omni", "dads-reward"), training),
 		drawn("10", "Trajectories of the skills of DIAYN+REWARD and DADS+REWARD on ant-trap",
@@ -68,30 +65,24 @@ func Items() []Item {
 		drawn("15", "Coverage over time with and without prior", PriorCoverage, prior),
 		drawn("16", "Few-shot adaptation with and without the task's reward", RewardAdaptation, reward),
 		drawn("17", "Repertoires and skill trajectories with and without prior", Prior, prior),
-		drawn("18", "Few-shot adaptation and hurdles, interquartile means", AdaptationIQM, adaptation,
-			hurdles),
+		drawn("18", "Few-shot adaptation and hurdles, interquartile means", AdaptationIQM, adaptation, hurdles),
 		listed(1, "Maximum fitness and QD score after training", Scores, training),
 		listed(2, "Components shared by the methods", withoutRuns(Components)),
 		listed(3, "Target positions of ant-maze in few-shot adaptation", withoutRuns(MazeTargets)),
 		hyperparameters(4), hyperparameters(5), hyperparameters(6), hyperparameters(7),
 		listed(8, "Environment steps of training", Steps, training),
 		listed(9, "Maximum fitness and QD score with their spread over seeds", ScoresWithStd, training),
-		listed(10, "Maximum fitness and QD score of skill discovery without the task's reward",
-			Unsupervised, reward),
-		listed(11, "Mean, median and interquartile mean of maximum fitness and QD score", Aggregates,
-			training),
+		listed(10, "Maximum fitness and QD score of skill discovery without the task's reward", Unsupervised, reward),
+		listed(11, "Mean, median and interquartile mean of maximum fitness and QD score", Aggregates, training),
 	}
 }
 
-func drawn(number, title string, figure func(*Data) (figures.Grid, error),
-	experiments ...string) Item {
+func drawn(number, title string, figure func(*Data) (figures.Grid, error), experiments ...string) Item {
 	return Item{ID: "figure-" + number, Title: title, Figure: figure, Experiments: experiments}
 }
 
-func listed(number int, title string, table func(*Data) (*tables.Table, error),
-	experiments ...string) Item {
-	return Item{ID: fmt.Sprintf("table-%d", number), Title: title, Table: table,
-		Experiments: experiments}
+func listed(number int, title string, table func(*Data) (*tables.Table, error), experiments ...string) Item {
+	return Item{ID: fmt.Sprintf("table-%d", number), Title: title, Table: table, Experiments: experiments}
 }
 
 // on adapts a figure of an environment and methods.
@@ -119,6 +110,5 @@ func Find(id string) (Item, error) {
 		}
 		names[i] = item.ID
 	}
-	return Item{}, fmt.Errorf("the paper has no figure or table %q; it has %s", id,
-		strings.Join(names, ", "))
+	return Item{}, fmt.Errorf("the paper has no figure or table %q; it has %s", id, strings.Join(names, ", "))
 }

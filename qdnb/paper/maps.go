@@ -224,8 +224,7 @@ func shows(a *figures.Arena, part float64) bool {
 // within reports whether values are between limits. A lower limit of 0, such as that of x in
 // ant-trap, cuts off everything behind the start at any zoom, and is ignored.
 func within(values []float64, lower, upper float64) bool {
-	return !slices.ContainsFunc(values,
-		func(v float64) bool { return v > upper || v < lower && lower < 0 })
+	return !slices.ContainsFunc(values, func(v float64) bool { return v > upper || v < lower && lower < 0 })
 }
 
 // priorMethods are the methods of figures 15 and 17, in the order of figure 17.
@@ -288,8 +287,7 @@ func (d *Data) medianCoverage(algorithm string, prior bool) *results.Trained {
 	if len(found) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(found,
-		func(a, b results.Trained) int { return cmp.Compare(a.Coverage, b.Coverage) })
+	slices.SortStableFunc(found, func(a, b results.Trained) int { return cmp.Compare(a.Coverage, b.Coverage) })
 	return &found[(len(found)-1)/2]
 }
 
@@ -333,8 +331,7 @@ func Intermediate(d *Data, env string, methods ...string) (figures.Grid, error) 
 		}
 		if some {
 			grid.Panels = append(grid.Panels, row)
-			grid.Rows = append(grid.Rows, fmt.Sprintf("%.0f %% of training",
-				100*float64(point+1)/(2*runs.SnapshotPoints)))
+			grid.Rows = append(grid.Rows, fmt.Sprintf("%.0f %% of training", 100*float64(point+1)/(2*runs.SnapshotPoints)))
 		}
 	}
 	if len(grid.Panels) == 0 {

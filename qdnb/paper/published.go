@@ -75,8 +75,7 @@ func Published(table int) (list []PublishedScore) {
 }
 
 // PublishedOf looks up a number of a table; ok is false if the table does not have it.
-func PublishedOf(table int, method, env string, metric results.Metric) (score PublishedScore,
-	ok bool) {
+func PublishedOf(table int, method, env string, metric results.Metric) (score PublishedScore, ok bool) {
 	for _, p := range Published(table) {
 		if p.Method == method && p.Env == env && p.Metric == metric {
 			return p, true
@@ -117,8 +116,7 @@ var components = []struct {
 
 // Components returns table 2: the components of the eight methods.
 func Components() *tables.Table {
-	table := &tables.Table{Caption: "Components shared by the methods (the paper's table 2)",
-		Header: []string{"method"}}
+	table := &tables.Table{Caption: "Components shared by the methods (the paper's table 2)", Header: []string{"method"}}
 	for _, c := range components {
 		table.Header = append(table.Header, c.name)
 	}
@@ -141,8 +139,7 @@ func MazeTargets() *tables.Table {
 	table := &tables.Table{
 		Caption: "Target positions of ant-maze in few-shot adaptation (the paper's table 3)",
 		Header:  []string{"target", "x (m)", "y (m)"},
-		Notes: []string{"Targets are numbered from 0, as in results. The training target is at " +
-			"(35, 0)."},
+		Notes:   []string{"Targets are numbered from 0, as in results. The training target is at (35, 0)."},
 	}
 	for i, p := range catalog.Targets() {
 		table.Rows = append(table.Rows, tables.Row(strconv.Itoa(i),
@@ -213,8 +210,7 @@ func HyperparameterTable(number int) (*tables.Table, error) {
 	table := &tables.Table{
 		Caption: fmt.Sprintf("%s (the paper's table %d)", hyperparameterTables[number].caption, number),
 		Header:  []string{"hyperparameter", "value", "setting", "source"},
-		Notes: []string{"Setting: name in run configurations. Source: the paper, or only its " +
-			"published code."},
+		Notes:   []string{"Setting: name in run configurations. Source: the paper, or only its published code."},
 	}
 	for _, h := range rows {
 		source := "code"

@@ -26,16 +26,14 @@ var scoreMetrics = []struct {
 // row for each method and a column for each environment. The best of a column is bold. Only trained
 // methods and environments are included; combinations without runs are empty.
 func Scores(d *Data) (*tables.Table, error) {
-	return scoreTable(d, results.ExperimentTraining,
-		"Median over seeds of maximum fitness and QD score (the paper's table 1)",
+	return scoreTable(d, results.ExperimentTraining, "Median over seeds of maximum fitness and QD score (the paper's table 1)",
 		func(n tables.Notation, x []float64) string { return n.Number(stats.Median(x)) })
 }
 
 // ScoresWithStd returns table 9: table 1 with the standard deviation over seeds (see [stats.Std]).
 func ScoresWithStd(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentTraining,
-		"Maximum fitness and QD score: median (± standard deviation) over seeds (the paper's table 9)",
-		tables.Notation.Spread)
+		"Maximum fitness and QD score: median (± standard deviation) over seeds (the paper's table 9)", tables.Notation.Spread)
 }
 
 // Unsupervised returns table 10: table 9 for the experiment "reward", in which DIAYN and DADS do
@@ -68,8 +66,7 @@ func Steps(d *Data) (*tables.Table, error) {
 		Caption: "Environment steps: mean over environments and seeds (the paper's table 8)",
 		Header:  []string{"method", "environments", "steps", "paper's", "ratio"},
 		Notes: []string{"The paper's steps are for two hours on a Quadro RTX 4000. It prints the " +
-			"mean over its environments; here the mean is over the row's environments (see " +
-			"docs/experiments.md)."},
+			"mean over its environments; here the mean is over the row's environments (see docs/experiments.md)."},
 	}
 	for _, method := range methods {
 		var means, published []float64
@@ -205,8 +202,7 @@ func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 		return !slices.Contains(methods, pair[0]) || !slices.Contains(methods, pair[1])
 	})
 	if len(pairs) == 0 {
-		return nil, fmt.Errorf("no pair of methods has runs: %w",
-			data.noRuns(results.ExperimentTraining))
+		return nil, fmt.Errorf("no pair of methods has runs: %w", data.noRuns(results.ExperimentTraining))
 	}
 	table := byMetric(func(metric results.Metric) *tables.Table {
 		part := &tables.Table{Header: append([]string{"methods"}, envs...)}
@@ -323,8 +319,7 @@ func overall(data *Data) (scores []figures.Scores, title string, err error) {
 	}
 	without := ""
 	if common := slices.DeleteFunc(slices.Clone(envs), func(env string) bool {
-		return slices.ContainsFunc(methods,
-			func(label string) bool { return len(data.FinishedRuns(label, env)) == 0 })
+		return slices.ContainsFunc(methods, func(label string) bool { return len(data.FinishedRuns(label, env)) == 0 })
 	}); len(common) > 0 && len(common) < len(envs) {
 		rest := slices.DeleteFunc(envs, func(env string) bool { return slices.Contains(common, env) })
 		envs, without = common, " (incomplete: "+strings.Join(rest, ", ")+")"
@@ -408,8 +403,7 @@ func rewardMethods() (list []string) {
 // ("adaptation" selects "adaptation-small" and so on). Without IDs it includes all claims.
 func Claims(data *Data, ids ...string) (*tables.Table, error) {
 	t := &tables.Table{Caption: "The paper's statements, and the evidence of these runs",
-		Header: []string{"statement", "verdict", "evidence: medians (± standard deviation)", "compared",
-			"seeds"}}
+		Header: []string{"statement", "verdict", "evidence: medians (± standard deviation)", "compared", "seeds"}}
 	used := map[string]bool{}
 	var reasons []string
 	open := map[string][]string{} // IDs by reason
@@ -423,8 +417,7 @@ func Claims(data *Data, ids ...string) (*tables.Table, error) {
 		if !wanted {
 			continue
 		}
-		row := tables.Row(fmt.Sprintf("%s (%s)", r.Claim, r.Where), string(r.Verdict), r.Evidence, r.Scope,
-			r.Seeds())
+		row := tables.Row(fmt.Sprintf("%s (%s)", r.Claim, r.Where), string(r.Verdict), r.Evidence, r.Scope, r.Seeds())
 		if row[1].Bold = r.Verdict != claims.Undecided; !row[1].Bold {
 			if open[r.Reason] == nil {
 				reasons = append(reasons, r.Reason)

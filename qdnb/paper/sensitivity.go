@@ -57,8 +57,7 @@ func SensitivityInFull(data *Data) (figures.Grid, error) {
 func SensitivitySettings(data *Data) (*tables.Table, error) {
 	t := &tables.Table{
 		Caption: "Best and worst settings of the grids",
-		Header: []string{"environment", "method", "settings", "best", "QD score", "worst", "QD score",
-			"worst / best"},
+		Header:  []string{"environment", "method", "settings", "best", "QD score", "worst", "QD score", "worst / best"},
 		Notes:   []string{"σ1 is iso_sigma, σ2 line_sigma, β diversity_reward_scale and α alpha_init."},
 		Grouped: true,
 	}

@@ -299,8 +299,7 @@ func thinTrajectories(run *runs.Run, s *runs.Skills) error {
 	}
 	nan := float32(math.NaN())
 	dims, steps, count := s.Dims(), s.Steps(), map[int]int{}
-	thin := runs.Skills{Observations: s.Observations, Actions: s.Actions, Count: s.Count,
-		Hidden: s.Hidden}
+	thin := runs.Skills{Observations: s.Observations, Actions: s.Actions, Count: s.Count, Hidden: s.Hidden}
 	for i, skill := range s.Which {
 		if count[skill]++; count[skill] > shippedEpisodes {
 			continue

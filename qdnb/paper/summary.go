@@ -34,8 +34,7 @@ func (d *Data) Summary(experiments ...string) string {
 		fmt.Fprintf(&text, "%s%s\n", indent, strings.Join(lines, "\n  "+indent))
 	}
 	if d.About != nil {
-		line := fmt.Sprintf("Runs shipped with qdnb: scale %s, trained on %s", d.About.Scale,
-			d.About.Machine)
+		line := fmt.Sprintf("Runs shipped with qdnb: scale %s, trained on %s", d.About.Scale, d.About.Machine)
 		if commit := ShortHash(d.About.Commit); commit != "" {
 			line += ". Commit " + strings.ReplaceAll(commit, ", modified", " (modified)")
 		}
@@ -125,8 +124,7 @@ func methodNames(methods []string) []string { return lists.Map(methods, figures.
 
 // lacking returns a sentence with those of some methods that are not among others; "" if all are.
 func lacking(methods, among []string) string {
-	rest := slices.DeleteFunc(slices.Clone(methods),
-		func(method string) bool { return slices.Contains(among, method) })
+	rest := slices.DeleteFunc(slices.Clone(methods), func(method string) bool { return slices.Contains(among, method) })
 	if len(rest) == 0 {
 		return ""
 	}

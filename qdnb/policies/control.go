@@ -57,8 +57,7 @@ func DefaultControl() *ControlSettings {
 // Environment returns the hurdles environment in which a meta-controller chooses skills.
 func (s *ControlSettings) Environment(skills envs.Skills) (envs.Hierarchical, error) {
 	env, err := envs.Make(HurdlesEnv)
-	return envs.Hierarchical{Env: hurdles{env}, Skills: skills, Every: s.DecisionLength,
-		Explore: s.SampleSkills}, err
+	return envs.Hierarchical{Env: hurdles{env}, Skills: skills, Every: s.DecisionLength, Explore: s.SampleSkills}, err
 }
 
 // hurdles is halfcheetah-hurdles whose descriptor is the number of hurdles that the torso has passed.
@@ -112,8 +111,7 @@ func Metres(observed float64) float64 { return catalog.HurdlesHalfway * (observe
 func HurdlesSkills(hidden []int, gaussian bool) envs.Skills {
 	task, _ := catalog.Find(HurdlesEnv)
 	const unseen = 2
-	s := envs.Skills{Hidden: unseen, Gaussian: gaussian,
-		Net: nn.NewPolicy(task.Observations-unseen, hidden, task.Actions)}
+	s := envs.Skills{Hidden: unseen, Gaussian: gaussian, Net: nn.NewPolicy(task.Observations-unseen, hidden, task.Actions)}
 	if gaussian {
 		s.Net = nn.NewMLP(task.Observations-unseen, hidden, 2*task.Actions)
 	}
@@ -131,8 +129,7 @@ func ForControl(run *runs.Run) (set envs.Skills, err error) {
 			return set, err
 		}
 		set = HurdlesSkills(skills.Hidden, true)
-		if task, _ := catalog.Find(HurdlesEnv); skills.Observations != set.Net.Sizes[0] ||
-			skills.Actions != task.Actions {
+		if task, _ := catalog.Find(HurdlesEnv); skills.Observations != set.Net.Sizes[0] || skills.Actions != task.Actions {
 			return set, fmt.Errorf("the skills of %s are for %d observations and %d actions, not %d and %d",
 				run.Name(), skills.Observations, skills.Actions, set.Net.Sizes[0], task.Actions)
 		}

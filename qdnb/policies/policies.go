@@ -111,8 +111,7 @@ func selectCells(run *runs.Run, r *runs.Repertoire, cells []int) (*Set, error) {
 	filled, genotypes := r.Filled(), r.Rows()
 	for _, cell := range cells {
 		if cell < 0 || cell >= r.Cells() {
-			return nil, fmt.Errorf("there is no cell %d: the repertoire of %s has cells 0 to %d", cell,
-				run.Name(), r.Cells()-1)
+			return nil, fmt.Errorf("there is no cell %d: the repertoire of %s has cells 0 to %d", cell, run.Name(), r.Cells()-1)
 		}
 		if _, ok := slices.BinarySearch(filled, cell); !ok {
 			if len(filled) == 0 {
@@ -139,8 +138,7 @@ func selectSkills(run *runs.Run, wanted []int) (*Set, error) {
 	set := &Set{Run: run, hidden: append([]int{}, all.Hidden...)}
 	for _, k := range wanted {
 		if k < 0 || k >= all.Skills() {
-			return nil, fmt.Errorf("there is no skill %d: %s has skills 0 to %d", k, run.Name(),
-				all.Skills()-1)
+			return nil, fmt.Errorf("there is no skill %d: %s has skills 0 to %d", k, run.Name(), all.Skills()-1)
 		}
 		set.Policies = append(set.Policies, Policy{false, k, all.Genotype(k)})
 	}

@@ -126,8 +126,7 @@ func (r *Rollouts) group(ctx context.Context, group []Policy, conditions envs.Co
 	for i := range r.together {
 		genotypes = append(genotypes, group[min(i, len(group)-1)].Genotype...)
 	}
-	value, err := xla.Uploads(npz.Of(genotypes, r.together, len(genotypes)/r.together),
-		r.platform.Copies())
+	value, err := xla.Uploads(npz.Of(genotypes, r.together, len(genotypes)/r.together), r.platform.Copies())
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +150,7 @@ func (r *Rollouts) group(ctx context.Context, group []Policy, conditions envs.Co
 			results[i].Descriptors = append(results[i].Descriptors, found.Descriptors[from*d:to*d]...)
 			for k, recorder := range r.recorders {
 				size := recorder.Rows(r.Task.Length) * recorder.Width
-				results[i].Records[k] = append(results[i].Records[k],
-					found.Records[k][from*size:to*size]...)
+				results[i].Records[k] = append(results[i].Records[k], found.Records[k][from*size:to*size]...)
 			}
 		}
 		if step != nil {

@@ -50,8 +50,7 @@ type checkpointMeta struct {
 // then also replaces repertoire.npz and removes all other checkpoints.
 func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, meta any) error {
 	if _, taken := arrays[metaKey]; taken || generation < 0 {
-		return fmt.Errorf("checkpoint of %s: generation %d, or an array has the reserved name %q",
-			w.Dir, generation, metaKey)
+		return fmt.Errorf("checkpoint of %s: generation %d, or an array has the reserved name %q", w.Dir, generation, metaKey)
 	}
 	inner, err := json.Marshal(meta)
 	if err != nil {
@@ -116,8 +115,7 @@ func (w *Writer) writeCheckpoint(generation int64, state map[string]npz.Array) e
 	}
 	at := slices.Index(all, generation)
 	oldest := all[max(0, at+1-kept)]
-	if err := removeGenerations(dir,
-		func(g int64) bool { return g < oldest || g > generation }); err != nil {
+	if err := removeGenerations(dir, func(g int64) bool { return g < oldest || g > generation }); err != nil {
 		return err
 	}
 	return w.pruneReplay(generation)
@@ -144,16 +142,14 @@ func (w *Writer) stagedHas(arrays map[string]npz.Array, name string, rows npz.Ar
 }
 
 func sameBits(a, b []float32) bool {
-	return slices.EqualFunc(a, b,
-		func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
 // filledRows returns the rows of the filled cells if an array is the genotypes of a repertoire.
 func filledRows(arrays map[string]npz.Array, name string) (rows npz.Array, ok bool) {
 	flat, floats := arrays[name].Data.([]float32)
 	fitnesses, shape := fitnessesOf(arrays, name), arrays[name].Shape
-	if !strings.HasSuffix(name, genotypesKey) || !floats || len(shape) != 2 || fitnesses == nil ||
-		shape[0] != len(fitnesses) {
+	if !strings.HasSuffix(name, genotypesKey) || !floats || len(shape) != 2 || fitnesses == nil || shape[0] != len(fitnesses) {
 		return rows, false
 	}
 	r := Repertoire{Fitnesses: fitnesses, Genotypes: flat, Params: shape[1]}

@@ -85,8 +85,7 @@ func (l *eventsLog) append(data []byte, row []float64) []byte {
 			summary = summary.Bytes(1, protobuf.Message(nil).Text(1, name).Float(2, float32(x)))
 		}
 	}
-	return record(data, protobuf.Message(nil).Double(1, l.start+l.seconds(row)).Int(2, int64(row[0])).
-		Bytes(5, summary))
+	return record(data, protobuf.Message(nil).Double(1, l.start+l.seconds(row)).Int(2, int64(row[0])).Bytes(5, summary))
 }
 
 // record appends a message with the framing of TFRecord: its length and checksums of both.

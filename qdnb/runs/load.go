@@ -56,8 +56,7 @@ func LoadFrom(root, target string) (*Run, error) {
 		}
 		return nil, fmt.Errorf("no run %q, neither as a folder nor in %s; %s", target, root, advice)
 	}
-	return nil, fmt.Errorf("%d runs begin with %q; give a longer prefix:%s", len(found),
-		target, candidates(found))
+	return nil, fmt.Errorf("%d runs begin with %q; give a longer prefix:%s", len(found), target, candidates(found))
 }
 
 // nearby returns at most three runs with a prefix in other folders "runs" than the default one.

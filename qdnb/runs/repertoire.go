@@ -381,8 +381,7 @@ func readRepertoire(file, shared *npz.Reader, prefix string, genotypes bool) (*R
 		shape := r.Objectives.Shape
 		if _, ok := r.Objectives.Data.([]float32); !ok || len(shape) < 2 || len(shape) > 3 ||
 			shape[0] != r.Cells() || slices.Contains(shape, 0) {
-			return nil, fmt.Errorf("%s has shape %v, not [%d, ..., objectives]", objectivesKey, shape,
-				r.Cells())
+			return nil, fmt.Errorf("%s has shape %v, not [%d, ..., objectives]", objectivesKey, shape, r.Cells())
 		}
 	}
 	for _, p := range r.parts(cells) {
@@ -396,8 +395,7 @@ func readRepertoire(file, shared *npz.Reader, prefix string, genotypes bool) (*R
 	}
 	if shape := r.Objectives.Shape; len(shape) == 2 { // of a checkpoint: a row for each slot
 		if cells == 0 || r.Cells()%cells != 0 || r.packed() {
-			return nil, fmt.Errorf("%s has shape %v, %d cells and %d centroids do not fit", objectivesKey,
-				shape, r.Cells(), cells)
+			return nil, fmt.Errorf("%s has shape %v, %d cells and %d centroids do not fit", objectivesKey, shape, r.Cells(), cells)
 		}
 		r.KeepFittest(cells)
 	}

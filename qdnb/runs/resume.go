@@ -173,8 +173,7 @@ func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[strin
 	}
 	delete(arrays, metaKey)
 	if about.Run != w.Name() || about.Generation != generation {
-		return nil, about, fmt.Errorf("it is generation %d of %s", about.Generation,
-			names.Plain(about.Run))
+		return nil, about, fmt.Errorf("it is generation %d of %s", about.Generation, names.Plain(about.Run))
 	}
 	for _, name := range about.Genotypes {
 		if err := fillRows(arrays, name, path, arrays[name]); err != nil {
@@ -259,8 +258,7 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 		}
 	}
 	for _, dir := range []string{checkpointsDir, snapshotsDir, correctedDir} {
-		if err := removeGenerations(filepath.Join(w.Dir, dir),
-			func(g int64) bool { return g > generation }); err != nil {
+		if err := removeGenerations(filepath.Join(w.Dir, dir), func(g int64) bool { return g > generation }); err != nil {
 			return w.failure(err)
 		}
 	}
@@ -291,8 +289,7 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 
 // rewind rewrites metrics.csv unless it holds exactly the header and the complete rows up to a
 // generation. Rows of the end of a budget are dropped. It returns the last row and the file's size.
-func (w *Writer) rewind(path string, generation float64, columns []string) (last []float64,
-	size int64, err error) {
+func (w *Writer) rewind(path string, generation float64, columns []string) (last []float64, size int64, err error) {
 	header := strings.Join(columns, ",") + "\n"
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -106,8 +106,7 @@ func Find(root, pattern string) (found []*Run, broken []error, err error) {
 		found = append(found, run)
 	}
 	slices.SortFunc(found, func(a, b *Run) int {
-		return cmp.Or(cmp.Compare(a.Config.Algorithm, b.Config.Algorithm),
-			cmp.Compare(a.Config.Env, b.Config.Env),
+		return cmp.Or(cmp.Compare(a.Config.Algorithm, b.Config.Algorithm), cmp.Compare(a.Config.Env, b.Config.Env),
 			cmp.Compare(a.Config.Seed, b.Config.Seed), cmp.Compare(a.Dir, b.Dir))
 	})
 	return found, broken, nil
@@ -182,8 +181,7 @@ func (r *Run) repertoire(genotypes bool) (*Repertoire, error) {
 	if err := r.uses(); err != nil {
 		return nil, err
 	}
-	repertoire, err := readRepertoireFile(filepath.Join(r.Dir, repertoireFile),
-		centroidsPath(r.Dir, r.Config.Env), genotypes)
+	repertoire, err := readRepertoireFile(filepath.Join(r.Dir, repertoireFile), centroidsPath(r.Dir, r.Config.Env), genotypes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s has no %s yet; finish training first", r.Dir, repertoireFile)

@@ -59,8 +59,7 @@ type replayFiles struct {
 // SaveCheckpoint removes rows that no checkpoint needs.
 //
 // A session that resumes from a checkpoint must call [Writer.LoadReplay] first.
-func (w *Writer) SaveReplay(total, capacity int64, width int,
-	rows func(from, to int64) ([]float32, error)) error {
+func (w *Writer) SaveReplay(total, capacity int64, width int, rows func(from, to int64) ([]float32, error)) error {
 	r := &w.replay
 	if err := w.checkReplay(total, capacity, width); err != nil {
 		return err
@@ -100,8 +99,7 @@ func (w *Writer) SaveReplay(total, capacity int64, width int,
 
 func (w *Writer) checkReplay(total, capacity int64, width int) error {
 	if total < 0 || capacity < 1 || width < 1 {
-		return fmt.Errorf("replay buffer of %s: invalid size: %d rows in a ring of %d x %d", w.Dir,
-			total, capacity, width)
+		return fmt.Errorf("replay buffer of %s: invalid size: %d rows in a ring of %d x %d", w.Dir, total, capacity, width)
 	}
 	return nil
 }
@@ -111,8 +109,7 @@ func (w *Writer) saveSegment(dir string, s segment, width int, flat []float32) e
 	if err != nil {
 		return err
 	}
-	arrays := map[string]npz.Array{metaKey: npz.Of(meta),
-		rowsKey: {Shape: []int{int(s.to - s.from), width}, Data: flat}}
+	arrays := map[string]npz.Array{metaKey: npz.Of(meta), rowsKey: {Shape: []int{int(s.to - s.from), width}, Data: flat}}
 	if err := arrays[rowsKey].Check(); err != nil {
 		return fmt.Errorf("replay buffer of %s: rows %d to %d: %w", w.Dir, s.from, s.to, err)
 	}
@@ -127,8 +124,7 @@ func (w *Writer) saveSegment(dir string, s segment, width int, flat []float32) e
 // If rows are missing or damaged, the checkpoint is unusable. The error names the file and says
 // what to do. It is [ErrNoReplay] if there are no rows at all, and [ErrIncompleteReplay] if some
 // are missing. Some rows may have been put before an error.
-func (w *Writer) LoadReplay(total, capacity int64, width int,
-	put func(from int64, rows []float32) error) error {
+func (w *Writer) LoadReplay(total, capacity int64, width int, put func(from int64, rows []float32) error) error {
 	if err := w.checkReplay(total, capacity, width); err != nil {
 		return err
 	}
@@ -144,11 +140,9 @@ func (w *Writer) LoadReplay(total, capacity int64, width int,
 	}
 	var chain []segment
 	for next := first; next < total; {
-		i := slices.IndexFunc(all,
-			func(s segment) bool { return s.from <= next && next < s.to && s.to <= total })
+		i := slices.IndexFunc(all, func(s segment) bool { return s.from <= next && next < s.to && s.to <= total })
 		if i < 0 {
-			return fmt.Errorf("%w: %s lacks the segment with row %d; %s", ErrIncompleteReplay, dir, next,
-				w.otherwise())
+			return fmt.Errorf("%w: %s lacks the segment with row %d; %s", ErrIncompleteReplay, dir, next, w.otherwise())
 		}
 		chain = append(chain, all[i])
 		next = all[i].to
@@ -176,8 +170,7 @@ func (w *Writer) readSegment(path string, s segment, width int) ([]float32, erro
 		return segmentRows(arrays, segmentMeta{w.Name(), s.from, s.to}, width)
 	})
 	if errors.As(err, new(*fs.PathError)) {
-		return nil, fmt.Errorf("cannot read replay segment %s; fix the cause, or %s (%w)", path,
-			w.otherwise(), err)
+		return nil, fmt.Errorf("cannot read replay segment %s; fix the cause, or %s (%w)", path, w.otherwise(), err)
 	} else if err != nil {
 		return nil, fmt.Errorf("damaged replay segment %w; %s", err, w.otherwise())
 	}
@@ -196,8 +189,7 @@ func segmentRows(arrays map[string]npz.Array, want segmentMeta, width int) ([]fl
 	rows := arrays[rowsKey]
 	flat, ok := rows.Data.([]float32)
 	if !ok || !slices.Equal(rows.Shape, []int{int(want.To - want.From), width}) {
-		return nil, fmt.Errorf("its rows are %s %v, not float32 [%d %d]", rows.DType(), rows.Shape,
-			want.To-want.From, width)
+		return nil, fmt.Errorf("its rows are %s %v, not float32 [%d %d]", rows.DType(), rows.Shape, want.To-want.From, width)
 	}
 	return flat, nil
 }

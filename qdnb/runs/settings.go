@@ -116,8 +116,7 @@ func (all fields) find(name string) ([]reflect.Value, error) {
 	}
 	if nested(found[0].Type()) {
 		names := slices.Sorted(maps.Keys(fieldsOf(found[0])))
-		return nil, fmt.Errorf("%s is a group of fields; set one of %s.{%s}", path, path,
-			strings.Join(names, ", "))
+		return nil, fmt.Errorf("%s is a group of fields; set one of %s.{%s}", path, path, strings.Join(names, ", "))
 	}
 	return found, nil
 }

@@ -160,8 +160,7 @@ func (s *Skills) Check() error {
 		return err
 	}
 	if want := Row(s.Sizes()); s.Policy != nil && len(s.Policy) != want {
-		return fmt.Errorf("the policy has %d parameters, not %d (layers of %v)", len(s.Policy), want,
-			s.Sizes())
+		return fmt.Errorf("the policy has %d parameters, not %d (layers of %v)", len(s.Policy), want, s.Sizes())
 	}
 	if err := checkParts(s.evaluation(s.Dims(), s.Steps())...); err != nil {
 		return err
@@ -201,8 +200,7 @@ func (s *Skills) evaluation(d, steps int) []part {
 func (s *Skills) arrays() map[string]npz.Array {
 	arrays := arraysOf(s.parts()...)
 	if len(s.Which) > 0 {
-		maps.Copy(arrays, arraysOf(append(s.evaluation(s.Dims(), s.Steps()),
-			list(whichKey, &s.Which, -1))...))
+		maps.Copy(arrays, arraysOf(append(s.evaluation(s.Dims(), s.Steps()), list(whichKey, &s.Which, -1))...))
 	}
 	maps.Copy(arrays, s.Extra)
 	return arrays
@@ -272,8 +270,7 @@ func (r *Run) Evaluation() (*Skills, error) {
 	}
 	skills, err := npz.ReadFile(filepath.Join(r.Dir, skillsFile), readSkills)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no %s: the algorithm does not write one, or training is not "+
-			"finished", r.Dir, skillsFile)
+		return nil, fmt.Errorf("%s has no %s: the algorithm does not write one, or training is not finished", r.Dir, skillsFile)
 	}
 	return skills, err
 }

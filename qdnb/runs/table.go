@@ -74,8 +74,7 @@ func parseTable(data []byte) (*Table, error) {
 		for i, field := range fields {
 			if row[i], err = strconv.ParseFloat(field, 64); err != nil {
 				line, _ := reader.FieldPos(i)
-				return nil, fmt.Errorf("line %d: %s is %s, not a number", line, names.Plain(header[i]),
-					names.Quote(field))
+				return nil, fmt.Errorf("line %d: %s is %s, not a number", line, names.Plain(header[i]), names.Quote(field))
 			}
 		}
 		table.Rows = append(table.Rows, row)
@@ -139,8 +138,7 @@ func (w *Writer) Log(values ...float64) error {
 	}
 	switch {
 	case len(values) != len(m.columns):
-		return fmt.Errorf("%s: %d values for the columns %s", metricsFile, len(values),
-			strings.Join(m.columns, ","))
+		return fmt.Errorf("%s: %d values for the columns %s", metricsFile, len(values), strings.Join(m.columns, ","))
 	case !(values[0] > last || values[0] == last && final(m.columns, values)):
 		return fmt.Errorf("%s: generation %v follows %v", metricsFile, values[0], last)
 	}

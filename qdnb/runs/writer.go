@@ -245,14 +245,11 @@ func failure(dir string, last int64, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &advice{fmt.Sprintf("no space left in %s; free space or give --runs another folder; %s",
-			dir, kept), err}
+		return &advice{fmt.Sprintf("no space left in %s; free space or give --runs another folder; %s", dir, kept), err}
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return &advice{fmt.Sprintf("cannot write to %s; give --runs a writable folder; %s",
-			dir, kept), err}
+		return &advice{fmt.Sprintf("cannot write to %s; give --runs a writable folder; %s", dir, kept), err}
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
-		return &advice{fmt.Sprintf("%s is not a folder; move the file away or give --runs another folder",
-			dir), err}
+		return &advice{fmt.Sprintf("%s is not a folder; move the file away or give --runs another folder", dir), err}
 	}
 	return fmt.Errorf("cannot store the run in %s; %s (%w)", dir, kept, err)
 }

@@ -123,8 +123,7 @@ func machineUse(platform *xla.Platform, after int64) runs.MachineUse {
 		cores = fmt.Sprintf("%d cores", n)
 	}
 	processor, _ := backend.ThisProcessor() // an unknown one has no name
-	u.Machine = fmt.Sprintf("%s, %s, %s/%s", cmp.Or(processor.Name, "unknown processor"), cores, runtime.GOOS,
-		runtime.GOARCH)
+	u.Machine = fmt.Sprintf("%s, %s, %s/%s", cmp.Or(processor.Name, "unknown processor"), cores, runtime.GOOS, runtime.GOARCH)
 	if platform.Kind.Accelerator() {
 		u.Machine = platform.Backend.DeviceDescription(0) + "; " + u.Machine
 	}

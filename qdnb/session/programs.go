@@ -39,8 +39,7 @@ func hash(text []byte) string {
 // dryRun returns the distinct programs that build compiles for a kind of backend with the given
 // number of devices, and their names in the order in which it compiles and runs them. No such
 // device is needed; see [xla.DryRun].
-func dryRun(kind backend.Kind, devices int, build func(*xla.Platform) error) (list []Program, order []string,
-	err error) {
+func dryRun(kind backend.Kind, devices int, build func(*xla.Platform) error) (list []Program, order []string, err error) {
 	platform, err := xla.DryRun(kind, devices, func(name string, text []byte) error {
 		name = strings.ReplaceAll(name, "_", "-")
 		order = append(order, name)

@@ -26,8 +26,7 @@ func (s *session) remark(o scoring.Outcome) {
 		if lowest < reference-1e-5*math.Abs(reference) {
 			s.bar.Once("%s: a return of %g in objective %q in generation %d is below %g, which the Lowest "+
 				"reward of %s allows: hypervolumes leave it out; Lowest must be at most %.4g (per step)",
-				s.Config.Name(), lowest, objective.Name, o.Generation, reference, spec.Name,
-				-roundUp(-lowest/float64(task.Length)))
+				s.Config.Name(), lowest, objective.Name, o.Generation, reference, spec.Name, -roundUp(-lowest/float64(task.Length)))
 		}
 	}
 	if s.status.Outside += int64(o.Outside); o.Outside > 0 {

@@ -64,8 +64,7 @@ func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env)
 // pointer, is an error.
 func (s Spec) Training(ctx context.Context) (t Training, err error) {
 	if panicked := xla.Catch(func() { t, err = s.training(ctx) }); panicked != nil {
-		return Training{}, fmt.Errorf("the Spec cannot be used, perhaps since a field or part of it is nil: %w",
-			panicked)
+		return Training{}, fmt.Errorf("the Spec cannot be used, perhaps since a field or part of it is nil: %w", panicked)
 	}
 	return t, err
 }
@@ -105,8 +104,7 @@ func (s Spec) training(ctx context.Context) (t Training, err error) {
 	custom := s.Loop != nil || len(replaced) > 0
 	taken := slices.Contains(append(records.Names(), records.Adaptation, records.HierarchicalControl), s.Name)
 	if custom && (s.Name == "" || taken) {
-		return t, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
-			"parts that you replace")
+		return t, errors.New("a variant needs a name that no algorithm has: set Name together with the parts that you replace")
 	}
 	if taken && s.Name != s.Algorithm {
 		return t, fmt.Errorf("Name is %q, which is an algorithm other than %s: choose a name that no algorithm has, "+

@@ -25,8 +25,7 @@ func (s Spec) start(t *Training) error {
 		return nil
 	}
 	if !ok {
-		return fmt.Errorf("%s does not start from genotypes: Start is for neuroevolution, such as map-elites",
-			t.Config.Algorithm)
+		return fmt.Errorf("%s does not start from genotypes: Start is for neuroevolution, such as map-elites", t.Config.Algorithm)
 	}
 	if s.Start != "" && base.Initial != nil {
 		return errors.New("Start and Initial are mutually exclusive: set one of them")

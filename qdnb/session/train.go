@@ -44,8 +44,7 @@ func Load(spec Spec) (*runs.Run, error) {
 		if changed := t.changed(); changed != "" {
 			reason = fmt.Sprintf(" (%s)", changed)
 		}
-		return nil, fmt.Errorf("no run %s in %s%s: train it with the same Spec", filepath.Base(dir),
-			t.Spec.Runs, reason)
+		return nil, fmt.Errorf("no run %s in %s%s: train it with the same Spec", filepath.Base(dir), t.Spec.Runs, reason)
 	}
 	run, err := runs.Open(dir)
 	if err != nil {

@@ -60,8 +60,7 @@ func (o *overSkills) episode(record []float32, hurdles int) Episode {
 }
 
 func (c *Choices) summary(fitness float32) string {
-	return fmt.Sprintf("Return %s, %d of %d hurdles passed", shortNumber(float64(fitness)), c.Hurdles,
-		catalog.HurdleNumber)
+	return fmt.Sprintf("Return %s, %d of %d hurdles passed", shortNumber(float64(fitness)), c.Hurdles, catalog.HurdleNumber)
 }
 
 // overHurdles draws the torso over the hurdles in an episode, from the side, and the chosen skills.
@@ -79,8 +78,7 @@ func (r Result) overHurdles(i int) (figures.Grid, error) {
 		plot.X, plot.Z = append(plot.X, float64(at[0])), append(plot.Z, float64(at[1]))
 	}
 	for i := range catalog.HurdleNumber {
-		plot.Hurdles = append(plot.Hurdles, figures.Hurdle{X: float64(i+1) * catalog.HurdleSpacing,
-			Radius: catalog.HurdleRadius})
+		plot.Hurdles = append(plot.Hurdles, figures.Hurdle{X: float64(i+1) * catalog.HurdleSpacing, Radius: catalog.HurdleRadius})
 	}
 	return figures.MetaEpisode(plot)
 }

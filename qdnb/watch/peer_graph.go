@@ -73,8 +73,7 @@ func (s PeerSpec) play(ctx context.Context, run *runs.Run) (c Compared, err erro
 	rigid := envs.RigidOf(env)
 	robot, ok := envs.Robot(env)
 	if !ok {
-		return c, fmt.Errorf("%s is no robot of `qdnb train --robot` or Spec.Robot: MuJoCo needs its compiled "+
-			"model", run.Name())
+		return c, fmt.Errorf("%s is no robot of `qdnb train --robot` or Spec.Robot: MuJoCo needs its compiled model", run.Name())
 	}
 	var cells []int
 	if s.Cell >= 0 {
@@ -227,8 +226,7 @@ func newLoop(p *xla.Platform, set *policies.Set, env *envs.Rigid, robot envs.Sto
 	}
 	now := l.begin.Out
 	l.look, err = xla.Compile(l.scope, "observe episodes",
-		lookIn{now.State, now.Memory, now.Action, now.QPos, now.QVel, l.row},
-		func(in lookIn) moment {
+		lookIn{now.State, now.Memory, now.Action, now.QPos, now.QVel, l.row}, func(in lookIn) moment {
 			moved := env.Moved(func(state algebra.State, _ *Node) algebra.State {
 				return env.System.(*mujoco.System).Of(mujoco.State{QPos: in.QPos.Tree, QVel: in.QVel.Tree,
 					QAcc: ZerosLike(in.QVel.Tree)})

@@ -229,11 +229,9 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 	return r, nil
 }
 
-func (s Spec) caption(played Episode, run *runs.Run, env envs.Env, e policies.Evaluated,
-	episode int) error {
+func (s Spec) caption(played Episode, run *runs.Run, env envs.Env, e policies.Evaluated, episode int) error {
 	film := played.Film
-	film.Title = fmt.Sprintf("%s on %s, %s", figures.MethodName(run.Config.Algorithm),
-		env.Spec().Name, e.Policy)
+	film.Title = fmt.Sprintf("%s on %s, %s", figures.MethodName(run.Config.Algorithm), env.Spec().Name, e.Policy)
 	if s.Episodes > 1 {
 		film.Title += fmt.Sprintf(", episode %d", episode+1)
 	}

@@ -26,8 +26,7 @@ func newStage(env envs.Env) (*stage, error) {
 	case envs.Pointmaze:
 		s.Bodies, s.poses = pointmazeBodies(inner), pointPoses
 	case *envs.BlackBox:
-		return nil, fmt.Errorf("%s has no bodies to film: its genotypes are solutions, not policies",
-			env.Spec().Name)
+		return nil, fmt.Errorf("%s has no bodies to film: its genotypes are solutions, not policies", env.Spec().Name)
 	default:
 		return nil, fmt.Errorf("%s has no visible bodies: a custom environment must be an "+
 			"envs.Rigid or a watch.Visible to be filmed", env.Spec().Name)
@@ -57,8 +56,7 @@ func (s *stage) film(first, steps []float32) *scene.Film {
 	width := s.width()
 	for ; len(steps) >= width; steps = steps[width:] {
 		row := steps[:width]
-		if slices.ContainsFunc(row,
-			func(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }) {
+		if slices.ContainsFunc(row, func(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }) {
 			break
 		}
 		film.Frames, film.Rewards = append(film.Frames, posesOf(row[:width-2])),
@@ -141,8 +139,7 @@ func (s *stage) brax(model physics.Model, poses []algebra.Place) (moving []int) 
 	number := map[string]int{} // of the moving bodies
 	followed := math.MaxInt    // joints between the followed body and the root; a robot's base may be fixed
 	for i, b := range model.Bodies {
-		body := scene.Body{Name: b.Name, Fixed: b.Fixed,
-			Pose: poseOf(poses[i])}
+		body := scene.Body{Name: b.Name, Fixed: b.Fixed, Pose: poseOf(poses[i])}
 		col := limbs.color(b.Name)
 		if b.Fixed {
 			col = wallColor
@@ -155,8 +152,7 @@ func (s *stage) brax(model physics.Model, poses []algebra.Place) (moving []int) 
 			}
 			for _, j := range model.Joints {
 				if parent, earlier := number[j.Parent]; earlier && j.Child == b.Name {
-					body.Joint = &scene.Joint{Parent: parent, InParent: scene.Vec(j.ParentOffset),
-						InBody: scene.Vec(j.ChildOffset)}
+					body.Joint = &scene.Joint{Parent: parent, InParent: scene.Vec(j.ParentOffset), InBody: scene.Vec(j.ChildOffset)}
 				}
 			}
 			number[b.Name] = len(moving)
@@ -167,8 +163,7 @@ func (s *stage) brax(model physics.Model, poses []algebra.Place) (moving []int) 
 				continue // the ground
 			}
 			from, to := c.Segment()
-			shape := scene.Shape{Kind: scene.Capsule, A: scene.Vec(from), B: scene.Vec(to), Radius: c.Radius,
-				Color: col}
+			shape := scene.Shape{Kind: scene.Capsule, A: scene.Vec(from), B: scene.Vec(to), Radius: c.Radius, Color: col}
 			if c.Shape == physics.Box {
 				shape.Kind, shape.Radius = scene.Box, 0
 				shape.A, shape.B = boxOf(c)
@@ -272,8 +267,7 @@ const (
 
 func pointmazeBodies(maze envs.Pointmaze) []scene.Body {
 	box := func(w envs.Wall, height float64, c color.NRGBA) scene.Shape {
-		return scene.Shape{Kind: scene.Box, A: scene.Vec{w.X0, w.Y0, 0}, B: scene.Vec{w.X1, w.Y1, height},
-			Color: c}
+		return scene.Shape{Kind: scene.Box, A: scene.Vec{w.X0, w.Y0, 0}, B: scene.Vec{w.X1, w.Y1, height}, Color: c}
 	}
 	upright := scene.Quat{1}
 	walls := scene.Body{Name: "walls", Fixed: true, Pose: scene.Pose{Rotation: upright}}
@@ -286,8 +280,7 @@ func pointmazeBodies(maze envs.Pointmaze) []scene.Body {
 	goal := scene.Body{Name: "goal", Fixed: true, Pose: scene.Pose{Rotation: upright},
 		Shapes: []scene.Shape{box(maze.Goal(), goalThickness, goalColor)}}
 	// Episodes start within x of ±0.1 and y from -1 to -0.7.
-	point := scene.Body{Name: "point", Pose: scene.Pose{Position: scene.Vec{0, -0.85, pointRadius},
-		Rotation: upright}}
+	point := scene.Body{Name: "point", Pose: scene.Pose{Position: scene.Vec{0, -0.85, pointRadius}, Rotation: upright}}
 	point.Shapes = []scene.Shape{{Kind: scene.Capsule, Radius: pointRadius, Color: vermillion}}
 	return []scene.Body{point, walls, goal}
 }

@@ -66,8 +66,7 @@ func positions(rows []float32, d int) (path [][]float32) {
 // look returns the visible part of a state, [B, width]: the poses of the bodies, the reward of the
 // step that led to the state, and whether the episode ended.
 func (s *stage) look(after envs.State) *Node {
-	return Concatenate([]*Node{s.poses(after), InsertAxes(after.Reward, -1),
-		InsertAxes(after.Done, -1)}, 1)
+	return Concatenate([]*Node{s.poses(after), InsertAxes(after.Reward, -1), InsertAxes(after.Done, -1)}, 1)
 }
 
 func (s *stage) width() int { return 7*len(s.Frames[0]) + 2 }

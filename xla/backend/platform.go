@@ -164,9 +164,8 @@ func openFirst(ctx context.Context) (*Platform, error) {
 	if err == nil || ctx.Err() != nil || errors.Is(err, errAddressSpace) {
 		return p, err
 	}
-	fmt.Fprintf(messages,
-		"qdnb: no XLA (%v); using the pure Go backend, which is some fifty times slower; run "+
-			"`qdnb doctor` for details\n", oneLine(err))
+	fmt.Fprintf(messages, "qdnb: no XLA (%v); using the pure Go backend, which is some fifty times slower; run "+
+		"`qdnb doctor` for details\n", oneLine(err))
 	return openGo()
 }
 
@@ -249,8 +248,7 @@ func limitWorkers(workers int) (int, error) {
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > maxWorkers {
-		return 0, fmt.Errorf("$%s is %q: use a whole number from 1 to %d", WorkersEnv, value,
-			maxWorkers)
+		return 0, fmt.Errorf("$%s is %q: use a whole number from 1 to %d", WorkersEnv, value, maxWorkers)
 	}
 	return min(n, workers), nil
 }

@@ -71,8 +71,7 @@ func FindPlugin(kind Kind) string {
 // release of gomlx/pjrt-cpu-binaries. ctx ends pip's download.
 func Install(ctx context.Context, kind Kind) (string, error) {
 	if os.Getenv(wheel.NoDownloadEnv) != "" {
-		return "", fmt.Errorf("there is no plugin for %q and $%s forbids fetching one", kind,
-			wheel.NoDownloadEnv)
+		return "", fmt.Errorf("there is no plugin for %q and $%s forbids fetching one", kind, wheel.NoDownloadEnv)
 	}
 	if kind != CPU || !fetchesWheel() {
 		return installGoXLA(kind)
@@ -132,8 +131,7 @@ func installGoXLA(kind Kind) (string, error) {
 		return path, nil
 	}
 	return "", fmt.Errorf("no plugin for %q was found or could be installed: install JAX for "+
-		"that device, or give the path of a PJRT plugin; "+
-		"without such a device omit the backend", kind)
+		"that device, or give the path of a PJRT plugin; without such a device omit the backend", kind)
 }
 
 // hashOf returns the SHA-256 of a file.
@@ -161,8 +159,7 @@ func pythonPath() []string {
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(strings.Split(string(out), "\n"),
-		func(dir string) bool { return dir == "" })
+	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(dir string) bool { return dir == "" })
 }
 
 // deviceFiles are patterns of the files by which Linux offers devices. TPU VMs offer theirs as

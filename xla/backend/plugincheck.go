@@ -55,13 +55,11 @@ func checkPlugin(kind Kind, path string) error {
 		if opened == 0 && (kind == CUDA || kind == TPU) { // go-xla knows where their dependencies are
 			return nil
 		}
-		return fmt.Errorf("%s is not a PJRT plugin (%s): pass another one to --backend, or omit it",
-			path, C.GoString(reason))
+		return fmt.Errorf("%s is not a PJRT plugin (%s): pass another one to --backend, or omit it", path, C.GoString(reason))
 	}
 	if major != pjrtMajor {
 		return fmt.Errorf("plugin %s has version %d.%d of the PJRT interface, and this program "+
-			"needs %d.x: install a plugin that fits, see `qdnb doctor`",
-			path, major, minor, pjrtMajor)
+			"needs %d.x: install a plugin that fits, see `qdnb doctor`", path, major, minor, pjrtMajor)
 	}
 	return nil
 }

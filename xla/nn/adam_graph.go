@@ -89,8 +89,7 @@ func NewTrainable[T any](params T, learningRate float64) Trainable[T] {
 
 // Step takes a step of [Adam] against the gradient of a loss, a scalar.
 func (t Trainable[T]) Step(loss *Node) Trainable[T] {
-	t.Params, t.Moments = UpdateTree(t.Adam, t.Params, Gradient(loss, xla.Flatten(t.Params)...),
-		t.Moments)
+	t.Params, t.Moments = UpdateTree(t.Adam, t.Params, Gradient(loss, xla.Flatten(t.Params)...), t.Moments)
 	return t
 }
 

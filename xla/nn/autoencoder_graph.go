@@ -53,10 +53,8 @@ type coder struct {
 }
 
 func (a Autoencoder) view(row *Node) coder {
-	if row.Shape().Size() != a.Params() || row.Rank() > 2 ||
-		row.Shape().Dimensions[row.Rank()-1] != a.Params() {
-		panic(fmt.Errorf("an auto-encoder of %d features and %d units has %d parameters, a row of "+
-			"shape %s does not fit",
+	if row.Shape().Size() != a.Params() || row.Rank() > 2 || row.Shape().Dimensions[row.Rank()-1] != a.Params() {
+		panic(fmt.Errorf("an auto-encoder of %d features and %d units has %d parameters, a row of shape %s does not fit",
 			a.Features, a.Hidden, a.Params(), row.Shape()))
 	}
 	row = Reshape(row, -1)
@@ -80,8 +78,7 @@ func (c coder) row() *Node {
 func (a Autoencoder) decoderInputs(sequences *Node) *Node {
 	dims := sequences.Shape().Dimensions
 	if len(dims) != 3 || dims[1] != a.Steps || dims[2] != a.Features || a.Steps < 2 {
-		panic(fmt.Errorf("an auto-encoder of %d steps of %d features cannot read sequences of shape "+
-			"%s: it takes "+
+		panic(fmt.Errorf("an auto-encoder of %d steps of %d features cannot read sequences of shape %s: it takes "+
 			"[N, steps, features], of two steps or more", a.Steps, a.Features, sequences.Shape()))
 	}
 	return batchLast(a.withStart(sequences))
@@ -89,8 +86,7 @@ func (a Autoencoder) decoderInputs(sequences *Node) *Node {
 
 // withStart prepends the constant to sequences [N, L, F]: [N, 1+L, F].
 func (a Autoencoder) withStart(sequences *Node) *Node {
-	first := Ones(sequences.Graph(), shapes.Make(dtypes.Float32, sequences.Shape().Dimensions[0], 1,
-		a.Features))
+	first := Ones(sequences.Graph(), shapes.Make(dtypes.Float32, sequences.Shape().Dimensions[0], 1, a.Features))
 	return Concatenate([]*Node{MulScalar(first, beforeFirst), sequences}, 1)
 }
 
@@ -115,15 +111,13 @@ func (c coder) dense(outputs *Node, steps int, truth *Node) *Node {
 	type state struct{ Bias, Kernel, Outputs, Truth, Result *Node }
 	features, n := c.Bias.Shape().Dimensions[0], outputs.Shape().Dimensions[2]
 	if accelerated(outputs) {
-		result := Add(weighted(c.Kernel, Slice(outputs, AxisRange(1, steps+1))),
-			InsertAxes(c.Bias, 0, -1))
+		result := Add(weighted(c.Kernel, Slice(outputs, AxisRange(1, steps+1))), InsertAxes(c.Bias, 0, -1))
 		if truth != nil {
 			result = Sub(result, Slice(truth, AxisRange(1, steps+1)))
 		}
 		return result
 	}
-	s := state{c.Bias, c.Kernel, outputs, truth,
-		Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, steps, features, n))}
+	s := state{c.Bias, c.Kernel, outputs, truth, Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, steps, features, n))}
 	return xla.For(c.Bias.Graph(), steps, s, func(t *Node, s state) state {
 		next := AddScalar(t, int32(1))
 		result := addWeighted(InsertAxes(s.Bias, -1), s.Kernel, xla.Row(s.Outputs, next))

@@ -41,9 +41,8 @@ func NewNormaliser(sequences, filled *Node) Normaliser {
 	never := BroadcastToDims(ConstAs(deviation, float32(math.Inf(1))), dims[2])
 	some := BroadcastToDims(LogicalAny(filled), dims[2])
 	return Normaliser{
-		Mean: Where(some, Add(reference, center), ZerosLike(reference)),
-		Deviation: Where(some, Where(Equal(deviation, ZerosLike(deviation)), never, deviation),
-			OnesLike(deviation)),
+		Mean:      Where(some, Add(reference, center), ZerosLike(reference)),
+		Deviation: Where(some, Where(Equal(deviation, ZerosLike(deviation)), never, deviation), OnesLike(deviation)),
 	}
 }
 
@@ -88,8 +87,7 @@ type Trained struct {
 // in a new random order (train_seq2seq.py). The published code then picks from the drawn sequences
 // by the same numbers a second time, which omits more of the filled slots and overweights others.
 // Train does not. [TrainEpochs] takes any order.
-func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs *Node,
-	key random.Key) Trained {
+func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs *Node, key random.Key) Trained {
 	normaliser := NewNormaliser(sequences, filled)
 	epochs = Where(LogicalAny(filled), epochs, ZerosLike(epochs))
 	row, loss := TrainEpochs(t, a, row, normaliser.Apply(sequences), epochs,
@@ -124,10 +122,9 @@ func TrainEpochs[T any](t AutoencoderTraining, a Autoencoder, row, sequences, ep
 	adam, none := NewAdam(t.LearningRate), ConstAs(sequences, float32(math.NaN()))
 	start := learner{Row: row, Loss: none, Adam: adam.Start(row), Sequences: a.withStart(sequences)}
 	end := xla.Repeat(epochs, all{start, source}, func(epoch *Node, s all) all {
-		s.Learner = s.Learner.epoch(order(epoch, s.Source), t.Batch, adam,
-			func(l learner, slots *Node) (loss, gradient *Node) {
-				return a.lossGradient(l.Row, batchLast(Gather(l.Sequences, InsertAxes(slots, -1))))
-			})
+		s.Learner = s.Learner.epoch(order(epoch, s.Source), t.Batch, adam, func(l learner, slots *Node) (loss, gradient *Node) {
+			return a.lossGradient(l.Row, batchLast(Gather(l.Sequences, InsertAxes(slots, -1))))
+		})
 		return s
 	}).Learner
 	return end.Row, end.Loss
@@ -143,8 +140,7 @@ type learner struct {
 }
 
 // epoch takes a step for each of n / batch consecutive parts of an order, or one for all if n is less.
-func (l learner) epoch(order *Node, batch int, adam Adam,
-	by func(l learner, part *Node) (loss, gradient *Node)) learner {
+func (l learner) epoch(order *Node, batch int, adam Adam, by func(l learner, part *Node) (loss, gradient *Node)) learner {
 	n := order.Shape().Dimensions[0]
 	size := min(batch, n)
 	l.Order, l.Loss = order, ZerosLike(l.Loss)

@@ -50,8 +50,7 @@ func pack(bits *Node) *Node {
 	dims := bits.Shape().Dimensions
 	p, in, out := dims[0], dims[1], dims[2]
 	if more := -in & (2*rowsAtOnce - 1); more > 0 {
-		bits = Concatenate([]*Node{bits, Zeros(bits.Graph(), shapes.Make(dtypes.Uint32, p, more, out))},
-			1)
+		bits = Concatenate([]*Node{bits, Zeros(bits.Graph(), shapes.Make(dtypes.Uint32, p, more, out))}, 1)
 	}
 	pairs := Reshape(bits, p, -1, 2, out)
 	row := func(i int) *Node {

@@ -27,8 +27,7 @@ const patience = 10
 
 // Train resumes the training of a row on the sequences of an archive, as [AutoencoderTraining.Train]
 // does. A constant feature has the deviation 1. margin is the scalar of [TrainContrast].
-func (c Contrast) Train(a Autoencoder, row, sequences, fitness, filled, margin *Node,
-	key random.Key) Trained {
+func (c Contrast) Train(a Autoencoder, row, sequences, fitness, filled, margin *Node, key random.Key) Trained {
 	drawn := drawFilled(key.FoldIn(0), filled)
 	return TrainContrast(c, a, row, sequences, filled, margin,
 		draws{triplets(fitness, drawn, key.FoldIn(1)), key.FoldIn(2)}, shuffled)
@@ -56,8 +55,7 @@ func triplets(fitness, drawn *Node, key random.Key) *Node {
 	at := Gather(fitness, InsertAxes(drawn, -1))
 	distance := Abs(Sub(InsertAxes(at, 1), InsertAxes(at, 0)))
 	column := Iota(at.Graph(), shapes.Make(dtypes.Int32, n, n), 1)
-	rank := Where(Equal(distance, ZerosLike(distance)), ConstAs(distance, float32(1)),
-		key.Uniform(0, 1, n, n))
+	rank := Where(Equal(distance, ZerosLike(distance)), ConstAs(distance, float32(1)), key.Uniform(0, 1, n, n))
 	draw := func() (slot, apart *Node) {
 		first := InsertAxes(xla.FirstTrue(Equal(rank, InsertAxes(ReduceMin(rank, 1), 1)), 1), -1)
 		taken := Equal(column, first)
@@ -94,16 +92,14 @@ func trainEarly[T any](c Contrast, a Autoencoder, row, sequences, filled, margin
 		Idle    *Node // int32, epochs since the last progress
 	}
 	normaliser := NewNormaliser(sequences, filled)
-	normaliser.Deviation = Where(xla.Finite(normaliser.Deviation), normaliser.Deviation,
-		OnesLike(normaliser.Deviation))
+	normaliser.Deviation = Where(xla.Finite(normaliser.Deviation), normaliser.Deviation, OnesLike(normaliser.Deviation))
 	margin = Where(LogicalAny(filled), margin, ConstAs(margin, math.Inf(-1)))
 	zero, adam := ScalarZero(row.Graph(), dtypes.Int32), NewAdam(c.LearningRate)
 	start := all{Epoch: zero, Learner: learner{Row: row, Loss: ConstAs(margin, math.NaN()), Margin: margin,
 		Adam: adam.Start(row), Sequences: a.withStart(normaliser.Apply(sequences))}, Source: source,
 		Best: ConstAs(margin, math.Inf(1)), Idle: zero}
 	end := xla.Loop(start, func(s all) *Node {
-		return And(LessThan(s.Epoch, ConstAs(s.Epoch, int32(c.Epochs))),
-			LessOrEqual(s.Idle, ConstAs(s.Idle, int32(patience))))
+		return And(LessThan(s.Epoch, ConstAs(s.Epoch, int32(c.Epochs))), LessOrEqual(s.Idle, ConstAs(s.Idle, int32(patience))))
 	}, func(s all) all {
 		s.Learner = s.Learner.epoch(order(s.Epoch, s.Source), c.Batch, adam, by)
 		progress := GreaterThan(Sub(s.Best, s.Learner.Loss), ConstAs(s.Best, c.MinDelta))

@@ -40,8 +40,7 @@ func (l LSTM) Params() int { return 4 * l.Hidden * (1 + l.Hidden + l.Inputs) }
 func (l LSTM) Init(key random.Key) *Node {
 	biases := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, 4, 1, l.Hidden))
 	recurrent := Concatenate([]*Node{biases, orthogonal(key.FoldIn(0), 4, l.Hidden)}, 1)
-	return Concatenate([]*Node{Reshape(recurrent, -1),
-		leCunNormal(key.FoldIn(1), l.Inputs, 4*l.Inputs*l.Hidden)}, 0)
+	return Concatenate([]*Node{Reshape(recurrent, -1), leCunNormal(key.FoldIn(1), l.Inputs, 4*l.Inputs*l.Hidden)}, 0)
 }
 
 // leCunNormal draws n numbers of mean 0 and variance 1/inputs from a normal distribution truncated
@@ -97,8 +96,7 @@ func (l LSTM) View(row *Node) Cell {
 	// The bias comes first, then the kernel.
 	own := Reshape(Transpose(Reshape(Slice(row, AxisRange(0, split)), 4, 1+h, h), 0, 1), 1+h, 4*h)
 	return Cell{
-		Input: Reshape(Transpose(Reshape(Slice(row, AxisRangeToEnd(split)), 4, l.Inputs, h), 0, 1),
-			l.Inputs, 4*h),
+		Input:     Reshape(Transpose(Reshape(Slice(row, AxisRangeToEnd(split)), 4, l.Inputs, h), 0, 1), l.Inputs, 4*h),
 		Recurrent: Slice(own, AxisRangeToEnd(1)),
 		Bias:      Reshape(Slice(own, AxisElem(0)), 4*h),
 		LSTM:      l,

@@ -134,8 +134,7 @@ type Net struct {
 // View cuts rows [P, N] into networks.
 func (m MLP) View(rows *Node) Net {
 	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != m.Params() {
-		panic(fmt.Errorf("networks %v have %d parameters each, rows of shape %s do not fit", m.Sizes,
-			m.Params(), rows.Shape()))
+		panic(fmt.Errorf("networks %v have %d parameters each, rows of shape %s do not fit", m.Sizes, m.Params(), rows.Shape()))
 	}
 	net := Net{MLP: m}
 	p := rows.Shape().Dimensions[0]
@@ -220,8 +219,7 @@ func (n Net) WithLastInputs(x *Node) Net {
 			kernel = Slice(kernel, AxisRange(), AxisRange(0, mlp.Sizes[0]))
 		}
 		result.Bias = append(result.Bias, bias)
-		result.Kernel = append(result.Kernel, BroadcastToDims(kernel, p, mlp.Sizes[layer],
-			mlp.Sizes[layer+1]))
+		result.Kernel = append(result.Kernel, BroadcastToDims(kernel, p, mlp.Sizes[layer], mlp.Sizes[layer+1]))
 	}
 	return result
 }

@@ -33,16 +33,14 @@ func (n Net) WithoutGradients(zero ...int) Net {
 	kernels := n.Kernel
 	n.Kernel = nil
 	for layer, kernel := range kernels {
-		if in := kernel.Shape().Dimensions[1]; layer == 0 && 0 < len(zero) && len(zero) < in &&
-			readByRows(kernel) {
+		if in := kernel.Shape().Dimensions[1]; layer == 0 && 0 < len(zero) && len(zero) < in && readByRows(kernel) {
 			n.zero = zero
 			kernel = Concatenate(without(zero, kernel, 1), 1)
 		}
 		if more := -kernel.Shape().Dimensions[2] & (columnsAtOnce - 1); more > 0 && readByRows(kernel) {
 			dims := slices.Clone(kernel.Shape().Dimensions)
 			dims[2] = more
-			kernel = Concatenate([]*Node{kernel,
-				Zeros(kernel.Graph(), shapes.Make(kernel.DType(), dims...))}, 2)
+			kernel = Concatenate([]*Node{kernel, Zeros(kernel.Graph(), shapes.Make(kernel.DType(), dims...))}, 2)
 		}
 		n.Kernel = append(n.Kernel, kernel)
 	}
@@ -146,8 +144,7 @@ func productByRows(x, kernel *Node) *Node {
 		sum = xla.For(g, in/inputs, running{sum, x, kernel}, func(i *Node, r running) running {
 			start := func(n int) []*Node { return []*Node{ZerosLike(i), MulScalar(i, n)} }
 			x := DynamicSlice(r.X, start(inputs), []int{p, inputs})
-			kernel := DynamicSlice(r.Kernel, append(start(rowsAtOnce), ZerosLike(i)),
-				[]int{p, rowsAtOnce, out})
+			kernel := DynamicSlice(r.Kernel, append(start(rowsAtOnce), ZerosLike(i)), []int{p, rowsAtOnce, out})
 			r.Sum = add(r.Sum, x, kernel)
 			return r
 		}).Sum

@@ -19,10 +19,8 @@ func Shuffle(key random.Key, n int) *Node {
 	g := key.Hi.Graph()
 	words := Bitcast(BitwiseShiftRightLogicalScalar(key.Bits(n), uint32(1)), dtypes.Int32)
 	// Of equal words the first comes first: it is smaller than the other plus 1.
-	first := LessThan(Iota(g, shapes.Make(dtypes.Int32, 1, n), 1),
-		Iota(g, shapes.Make(dtypes.Int32, n, 1), 0))
-	before := LessThan(Sub(InsertAxes(words, 0), ConvertDType(first, dtypes.Int32)),
-		InsertAxes(words, 1))
+	first := LessThan(Iota(g, shapes.Make(dtypes.Int32, 1, n), 1), Iota(g, shapes.Make(dtypes.Int32, n, 1), 0))
+	before := LessThan(Sub(InsertAxes(words, 0), ConvertDType(first, dtypes.Int32)), InsertAxes(words, 1))
 	return ReduceSum(ConvertDType(before, dtypes.Int32), 1)
 }
 
@@ -33,15 +31,13 @@ func Permutation(key random.Key, n int) *Node {
 	word, order := key.Bits(n), Iota(g, shapes.Make(dtypes.Int32, n), 0)
 	if xla.KindOf(g) != backend.Go { // the Go backend cannot sort
 		number := ConvertDType(order, dtypes.Uint64)
-		sorted := Sort(BitwiseOr(BitwiseShiftLeftScalar(ConvertDType(word, dtypes.Uint64), uint64(32)),
-			number), 0, true)
+		sorted := Sort(BitwiseOr(BitwiseShiftLeftScalar(ConvertDType(word, dtypes.Uint64), uint64(32)), number), 0, true)
 		return ConvertDType(BitwiseAnd(sorted, ConstAs(sorted, uint64(math.MaxUint32))), dtypes.Int32)
 	}
 	// The rank of each word, from comparisons of all pairs.
 	row, column := func(x *Node) *Node { return InsertAxes(x, 0) },
 		func(x *Node) *Node { return InsertAxes(x, 1) }
-	before := Or(LessThan(column(word), row(word)),
-		And(Equal(column(word), row(word)), LessThan(column(order), row(order))))
+	before := Or(LessThan(column(word), row(word)), And(Equal(column(word), row(word)), LessThan(column(order), row(order))))
 	rank := ReduceSum(ConvertDType(before, dtypes.Int32), 0)
 	return Scatter(InsertAxes(rank, -1), order, shapes.Make(dtypes.Int32, n), false, true)
 }

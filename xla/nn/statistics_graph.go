@@ -16,8 +16,7 @@ type Statistics struct {
 // NewStatistics returns the statistics of no vectors: mean 0 and, by the 1 in Squares, variance 1.
 func NewStatistics(g *Graph, d int) Statistics {
 	zeros := Zeros(g, shapes.Make(dtypes.Float32, d))
-	return Statistics{Mean: zeros, Squares: OnesLike(zeros),
-		Count: Zeros(g, shapes.Make(dtypes.Float32))}
+	return Statistics{Mean: zeros, Squares: OnesLike(zeros), Count: Zeros(g, shapes.Make(dtypes.Float32))}
 }
 
 // Update adds vectors x [B, d] by Welford's method for batches (Chan, Golub and LeVeque 1983; QDax,

@@ -48,8 +48,7 @@ func joinRows(rows []*Node, n int) *Node {
 // runUnrolled is run for GPUs and TPUs.
 func (c Cell) runUnrolled(x *Node, first, steps int, m Memory) (Memory, trace) {
 	h, batch := c.LSTM.Hidden, x.Shape().Dimensions[2]
-	input := Add(weighted(c.Input, Slice(x, AxisRange(first, first+steps))),
-		InsertAxes(c.Bias, 0, -1))
+	input := Add(weighted(c.Input, Slice(x, AxisRange(first, first+steps))), InsertAxes(c.Bias, 0, -1))
 	recurrent := make([][]*Node, h) // [Hidden][4 Hidden]: each weight as [B]
 	for j := range recurrent {
 		weights := Reshape(Slice(c.Recurrent, AxisElem(j)), -1, 1)

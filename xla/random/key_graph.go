@@ -123,8 +123,7 @@ func mix(x *Node) *Node {
 
 // Uniform draws float32 in [low, high) on a grid of 2^23 points; shapes as in [Key.Bits].
 func (k Key) Uniform(low, high float64, dims ...int) *Node {
-	unit := MulScalar(fromUint(BitwiseShiftRightLogicalScalar(k.Bits(dims...), uint32(9))),
-		1.0/(1<<23))
+	unit := MulScalar(fromUint(BitwiseShiftRightLogicalScalar(k.Bits(dims...), uint32(9))), 1.0/(1<<23))
 	// The minimum keeps the sum below high where rounding would reach it. It also keeps compilers from
 	// fusing product and sum into one FMA instruction, which rounds once instead of twice and is not
 	// available on all processors.
@@ -160,8 +159,7 @@ func (k Key) Normal(dims ...int) *Node {
 func tailQuantile(n *Node) *Node {
 	bits := Bitcast(n, dtypes.Uint32)
 	exponent := fromUint(BitwiseShiftRightLogicalScalar(bits, uint32(23)))
-	mantissa := BitwiseOr(BitwiseAnd(bits, ConstAs(bits, uint32(1<<23-1))),
-		ConstAs(bits, uint32(127<<23)))
+	mantissa := BitwiseOr(BitwiseAnd(bits, ConstAs(bits, uint32(1<<23-1))), ConstAs(bits, uint32(127<<23)))
 	m := Bitcast(mantissa, dtypes.Float32) // 1 <= m < 2
 
 	// h is -ln(p) / 0.0311.
@@ -173,8 +171,7 @@ func tailQuantile(n *Node) *Node {
 	half := BitwiseShiftRightLogicalScalar(Bitcast(h, dtypes.Uint32), uint32(1))
 	y := Bitcast(Sub(ConstAs(half, uint32(0x5f28dcdb)), half), dtypes.Float32)
 	t := Mul(h, Square(y))
-	y = Mul(y, Sub(ConstAs(t, 4.624127669110821),
-		Mul(t, monic(t, -3.6600634924117683, 5.312693412524502))))
+	y = Mul(y, Sub(ConstAs(t, 4.624127669110821), Mul(t, monic(t, -3.6600634924117683, 5.312693412524502))))
 
 	return Mul(h, monic(y, -1.8562334873130497, 1.5984217036891635, -0.9873071941810625,
 		-0.06987034922566673, 0.12883199915980784, -4.089525215842629e-05))

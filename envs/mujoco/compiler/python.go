@@ -110,8 +110,7 @@ func fetched(ctx context.Context, path, tag string, w wheel.Wheel) (string, erro
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", fmt.Errorf("the %s cannot be fetched (%w): check the network or the proxy, or run %s", w.Title,
-			err, install)
+		return "", fmt.Errorf("the %s cannot be fetched (%w): check the network or the proxy, or run %s", w.Title, err, install)
 	}
 	return folder, nil
 }

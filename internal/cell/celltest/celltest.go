@@ -42,8 +42,7 @@ func Displayed(t *testing.T, show func() error) []*protocol.DisplayData {
 		connected = &kernel{broken: make(chan error, 1)}
 		dir := t.TempDir()
 		in, out := filepath.Join(dir, "to"), filepath.Join(dir, "from")
-		for variable, pipe := range map[string]string{protocol.GONB_PIPE_ENV: in,
-			protocol.GONB_PIPE_BACK_ENV: out} {
+		for variable, pipe := range map[string]string{protocol.GONB_PIPE_ENV: in, protocol.GONB_PIPE_BACK_ENV: out} {
 			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -99,8 +98,7 @@ func (k *kernel) play(toKernel, fromKernel string) error {
 			k.mu.Unlock()
 			continue
 		}
-		if err := encoder.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress,
-			Value: request.Value}); err != nil {
+		if err := encoder.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: request.Value}); err != nil {
 			return err
 		}
 	}

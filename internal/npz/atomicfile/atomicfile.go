@@ -89,8 +89,7 @@ func SyncDir(dir string) error {
 		return err
 	}
 	defer f.Close()
-	if err := Disk.Sync(f); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err,
-		errors.ErrUnsupported) {
+	if err := Disk.Sync(f); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	return nil

@@ -203,8 +203,7 @@ func defaultCMAMAEGA(env envs.Spec) *MapElites {
 }
 
 func arborescence(env envs.Spec, restartRule string, archive repertoire.Archive) *MapElites {
-	s := ArborescenceSettings{Emitters: 15, Sigma0: 10, GradOpt: gradientAscent, LearningRate: 1,
-		RestartRule: restartRule}
+	s := ArborescenceSettings{Emitters: 15, Sigma0: 10, GradOpt: gradientAscent, LearningRate: 1, RestartRule: restartRule}
 	if env.Name == armName {
 		s.Sigma0 = 0.008
 	}

@@ -143,8 +143,7 @@ func (e actionCrossover) Offspring(parents Parents, which *Node, keys random.Key
 	}
 	k := which.Shape().Dimensions[0]
 	partner := ConvertDType(keys.FoldIn(1).Uniform(0, float64(e.batch), k), dtypes.Int32)
-	return xla.MapGroups(k, e.task.Policy.Params(), parents.Count,
-		Reshape(Slice(which, AxisRange(0, 1))),
+	return xla.MapGroups(k, e.task.Policy.Params(), parents.Count, Reshape(Slice(which, AxisRange(0, 1))),
 		group{perRow(parents.Sampler.Draw(keys)), perRow(MinScalar(partner, int32(e.batch-1)))},
 		shared{e, parents.Genotypes}, func(g group, s shared) *Node {
 			e, other := s.Emitter, xla.Map(s.Emitter.Others, func(x *Node) *Node { return Gather(x, g.Partner) })
@@ -190,8 +189,7 @@ func (e actionCrossover) vary(parents, weights *Node, other episodes) *Node {
 		clipped := And(LessThan(s.Weights, ZerosLike(s.Weights)), LessThan(ratio, limit))
 		gain := Mul(s.Weights, Where(clipped, BroadcastToShape(limit, ratio.Shape()), ratio))
 		loss := DivScalar(Neg(ReduceAllSum(gain)), float64(e.task.Length))
-		s.Policies, s.Moments = nn.UpdateTree(adam, s.Policies, Gradient(loss, xla.Flatten(s.Policies)...),
-			s.Moments)
+		s.Policies, s.Moments = nn.UpdateTree(adam, s.Policies, Gradient(loss, xla.Flatten(s.Policies)...), s.Moments)
 		return s
 	}).Policies.Join()
 }

@@ -103,8 +103,7 @@ func (s *search) found(simulator *envs.Simulator, results []envs.Result) (
 	var fitness, descriptors, objectives []float32
 	for _, r := range results {
 		if !r.Finite() {
-			r = envs.Result{Fitness: float32(math.NaN()), Descriptor: make([]float32, d),
-				Objectives: make([]float32, several)}
+			r = envs.Result{Fitness: float32(math.NaN()), Descriptor: make([]float32, d), Objectives: make([]float32, several)}
 		}
 		if several == 0 {
 			r.Objectives = []float32{r.Fitness}
@@ -130,8 +129,7 @@ func (s *search) found(simulator *envs.Simulator, results []envs.Result) (
 // results declares the results of a generation.
 func (s *search) results() xla.State[repertoire.Evaluated] {
 	spec, batch := s.task.Env.Spec(), s.settings.Batch
-	arrays := []xla.Array{xla.Declare(dtypes.Float32, batch),
-		xla.Declare(dtypes.Float32, batch, len(spec.Descriptor.Lower))}
+	arrays := []xla.Array{xla.Declare(dtypes.Float32, batch), xla.Declare(dtypes.Float32, batch, len(spec.Descriptor.Lower))}
 	if _, ok := s.parts.Archive.(repertoire.Measurer); ok {
 		arrays = append(arrays, xla.Declare(dtypes.Float32, batch, spec.Rewards()))
 	}

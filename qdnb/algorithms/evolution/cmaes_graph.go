@@ -28,8 +28,7 @@ type cmaES struct {
 func (d cmaES) start(mean *Node) cmaES {
 	paths, age := ZerosLike(mean), ReduceSum(ZerosLike(mean), 1)
 	unit := diagonal(OnesLike(mean))
-	return cmaES{d.size, d.sigma0, mean, AddScalar(age, d.sigma0), unit, unit, OnesLike(mean), paths,
-		paths, age}
+	return cmaES{d.size, d.sigma0, mean, AddScalar(age, d.sigma0), unit, unit, OnesLike(mean), paths, paths, age}
 }
 
 // sample turns standard normal noise [k, n] into individuals of the strategies of these numbers, int32
@@ -81,8 +80,7 @@ func (d cmaES) learn(step, products *Node) (after cmaES, continues *Node) {
 	stalled := GreaterOrEqual(Div(length, expected), ConstAs(length, 2+4/(n+1)))
 	moves := ConvertDType(LogicalNot(stalled), dtypes.Float32)
 
-	d.Path = Add(MulScalar(d.Path, 1-r.cc),
-		Mul(MulScalar(step, math.Sqrt(r.cc*(2-r.cc)*r.mueff)), perRow(moves)))
+	d.Path = Add(MulScalar(d.Path, 1-r.cc), Mul(MulScalar(step, math.Sqrt(r.cc*(2-r.cc)*r.mueff)), perRow(moves)))
 	forget := MulScalar(AddScalar(MulScalar(OneMinus(moves), -r.cc*(2-r.cc)), 1), r.c1)
 	rankOne := MulScalar(square(d.Path), r.c1*r.c1)
 	each := func(x *Node) *Node { return InsertAxes(x, -1, -1) }
@@ -141,35 +139,33 @@ func eigen(a, guess *Node, rounds int) (values, vectors *Node) {
 	half := a.Shape().Dimensions[1] / 2
 	type state struct{ A, V *Node }
 	top, bottom := AxisRange(0, half), AxisRange(half)
-	end := xla.For(a.Graph(), rounds, state{a, diagonal(OnesLike(ReduceSum(a, 2)))},
-		func(_ *Node, s state) state {
-			entries := func(rows, columns SliceAxisSpec) *Node { // [E, half]
-				block := Slice(s.A, AxisRange(), rows, columns)
-				return ReduceSum(Mul(block, diagonal(OnesLike(ReduceSum(block, 2)))), 2)
+	end := xla.For(a.Graph(), rounds, state{a, diagonal(OnesLike(ReduceSum(a, 2)))}, func(_ *Node, s state) state {
+		entries := func(rows, columns SliceAxisSpec) *Node { // [E, half]
+			block := Slice(s.A, AxisRange(), rows, columns)
+			return ReduceSum(Mul(block, diagonal(OnesLike(ReduceSum(block, 2)))), 2)
+		}
+		// the tangent of the rotation that makes the entry between the rows of a pair 0
+		off, between := entries(top, bottom), Sub(entries(bottom, bottom), entries(top, top))
+		sign := Where(LessThan(between, ZerosLike(between)), Neg(OnesLike(off)), OnesLike(off))
+		root := Add(Abs(between), Sqrt(Add(Square(between), MulScalar(Square(off), 4))))
+		tangent := Div(MulScalar(Mul(sign, off), 2), Where(Equal(root, ZerosLike(root)), OnesLike(root), root))
+		cosine := Div(OnesLike(tangent), Sqrt(AddScalar(Square(tangent), 1)))
+		sine := Mul(tangent, cosine)
+		// rotates the columns of each pair, and brings the next pairs together: the first column stays,
+		// and the others move round
+		rotate := func(x *Node) *Node {
+			p, q := Slice(x, AxisRange(), AxisRange(), top), Slice(x, AxisRange(), AxisRange(), bottom)
+			c, s := InsertAxes(cosine, 1), InsertAxes(sine, 1)
+			p, q = Sub(Mul(c, p), Mul(s, q)), Add(Mul(s, p), Mul(c, q))
+			part := func(x *Node, from, to int) *Node { return Slice(x, AxisRange(), AxisRange(), AxisRange(from, to)) }
+			if half == 1 {
+				return Concatenate([]*Node{p, q}, 2)
 			}
-			// the tangent of the rotation that makes the entry between the rows of a pair 0
-			off, between := entries(top, bottom), Sub(entries(bottom, bottom), entries(top, top))
-			sign := Where(LessThan(between, ZerosLike(between)), Neg(OnesLike(off)), OnesLike(off))
-			root := Add(Abs(between), Sqrt(Add(Square(between), MulScalar(Square(off), 4))))
-			tangent := Div(MulScalar(Mul(sign, off), 2), Where(Equal(root, ZerosLike(root)), OnesLike(root), root))
-			cosine := Div(OnesLike(tangent), Sqrt(AddScalar(Square(tangent), 1)))
-			sine := Mul(tangent, cosine)
-			// rotates the columns of each pair, and brings the next pairs together: the first column stays,
-			// and the others move round
-			rotate := func(x *Node) *Node {
-				p, q := Slice(x, AxisRange(), AxisRange(), top), Slice(x, AxisRange(), AxisRange(), bottom)
-				c, s := InsertAxes(cosine, 1), InsertAxes(sine, 1)
-				p, q = Sub(Mul(c, p), Mul(s, q)), Add(Mul(s, p), Mul(c, q))
-				part := func(x *Node, from, to int) *Node { return Slice(x, AxisRange(), AxisRange(), AxisRange(from, to)) }
-				if half == 1 {
-					return Concatenate([]*Node{p, q}, 2)
-				}
-				return Concatenate([]*Node{part(p, 0, 1), part(q, 0, 1), part(p, 1, half-1), part(q, 1, half),
-					part(p, half-1, half)}, 2)
-			}
-			transpose := func(x *Node) *Node { return TransposeAllAxes(x, 0, 2, 1) }
-			return state{transpose(rotate(transpose(rotate(s.A)))), rotate(s.V)}
-		})
+			return Concatenate([]*Node{part(p, 0, 1), part(q, 0, 1), part(p, 1, half-1), part(q, 1, half), part(p, half-1, half)}, 2)
+		}
+		transpose := func(x *Node) *Node { return TransposeAllAxes(x, 0, 2, 1) }
+		return state{transpose(rotate(transpose(rotate(s.A)))), rotate(s.V)}
+	})
 	inside := func(x *Node) *Node { return Slice(x, AxisRange(), AxisRange(0, n), AxisRange(0, n)) }
 	values = ReduceSum(Mul(inside(end.A), diagonal(OnesLike(ReduceSum(inside(end.A), 2)))), 2)
 	vectors = matrices(guess, inside(end.V))

@@ -143,8 +143,7 @@ func (e DescriptorConditioned) Observe(g Generation, key random.Key) []*Node {
 // [k, d].
 func (e DescriptorConditioned) parents(parents Parents, keys random.Key) (cells, descriptors *Node) {
 	cells = parents.Sampler.Draw(keys)
-	return cells, normalised(e.task.Env.Spec().Descriptor,
-		Gather(parents.Cells.Descriptors, InsertAxes(cells, -1)))
+	return cells, normalised(e.task.Env.Spec().Descriptor, Gather(parents.Cells.Descriptors, InsertAxes(cells, -1)))
 }
 
 // Update implements [Emitter].
@@ -180,8 +179,7 @@ func (e DescriptorConditioned) Offspring(parents Parents, which *Node, keys rand
 		Gather(parents.Genotypes, InsertAxes(Gather(cells, slots), -1)), Gather(targets, slots),
 		e.Learner.Critic.Params[0], e.Observations, Reshape(Slice(which, AxisRange(0, 1))), n-injected)
 	rank := AddScalar(CumSum(varies, 0), int32(-1))
-	return Where(wide(climbs, offspring),
-		Gather(children, InsertAxes(MaxScalar(rank, int32(0)), -1)), offspring)
+	return Where(wide(climbs, offspring), Gather(children, InsertAxes(MaxScalar(rank, int32(0)), -1)), offspring)
 }
 
 // gradients returns 1 for each of n proposals that takes gradient steps, and 0 for the injected

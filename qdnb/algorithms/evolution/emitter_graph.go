@@ -178,8 +178,7 @@ func (e IsoLineEmitter) Update(Generation, random.Key) (Emitter, []Metric) { ret
 func (e IsoLineEmitter) Offspring(parents Parents, _ *Node, keys random.Key) *Node {
 	x1, x2 := parents.Sample(keys.FoldIn(0)), parents.Sample(keys.FoldIn(1))
 	dims := x1.Shape().Dimensions
-	return IsoLineDD(x1, x2, keys.FoldIn(2).Normal(dims...), keys.FoldIn(3).Normal(dims[0]), e.IsoSigma,
-		e.LineSigma)
+	return IsoLineDD(x1, x2, keys.FoldIn(2).Normal(dims...), keys.FoldIn(3).Normal(dims[0]), e.IsoSigma, e.LineSigma)
 }
 
 // IsoLineDD is the Iso+LineDD variation of pairs of parents (Vassiliades and Mouret 2018, equation

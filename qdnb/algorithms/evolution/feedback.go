@@ -31,8 +31,7 @@ func (p *proposing) compileUpdate(s *search) (err error) {
 		g := Generation{Task: s.task, Number: number, Found: in.Feedback.Tree.Found,
 			Insertion: in.Feedback.Tree.Insertion, Before: in.Feedback.Tree.Before,
 			Parents: s.gen.parents(after.Genotypes, after.Cells, root.FoldInEach(number))}
-		g.Buffer = p.store(in.Buffer.Tree, in.State.Tree, g,
-			root.FoldIn(streamPropose).FoldInEach(number))
+		g.Buffer = p.store(in.Buffer.Tree, in.State.Tree, g, root.FoldIn(streamPropose).FoldInEach(number))
 		var state []assignment
 		var losses []Metric
 		for _, a := range in.State.Tree {
@@ -49,8 +48,7 @@ func (p *proposing) compileUpdate(s *search) (err error) {
 
 // store inserts the transitions of a generation into the buffer, with the columns of an [Observer].
 // Those that are not finite are replaced, see [replay.Buffer.KeepFinite].
-func (p *proposing) store(buffer replay.Buffer, assigned []assignment, g Generation,
-	key random.Key) replay.Buffer {
+func (p *proposing) store(buffer replay.Buffer, assigned []assignment, g Generation, key random.Key) replay.Buffer {
 	rows := g.Found.Transitions
 	if rows == nil {
 		return buffer
@@ -61,8 +59,7 @@ func (p *proposing) store(buffer replay.Buffer, assigned []assignment, g Generat
 		columns := o.Observe(g, a.key(key).FoldIn(0))
 		xla.CheckCount(o, "Observe", "the columns", columns, len(p.layout.More))
 		for i, column := range columns {
-			xla.CheckShape(o, "Observe", "a column", column, dtypes.Float32, rows.Shape().Dimensions[0],
-				p.layout.More[i])
+			xla.CheckShape(o, "Observe", "a column", column, dtypes.Float32, rows.Shape().Dimensions[0], p.layout.More[i])
 		}
 		rows = graph.Concatenate(append([]*graph.Node{rows}, columns...), 1)
 	}
@@ -72,8 +69,7 @@ func (p *proposing) store(buffer replay.Buffer, assigned []assignment, g Generat
 
 // updating are the inputs of the program that updates.
 func (p *proposing) updating(s *search, number xla.Array, feedback xla.State[feedback]) updateIn {
-	return updateIn{s.seed.First(), number.First(), feedback.First(), s.parents().First(), p.state,
-		p.buffer.State}
+	return updateIn{s.seed.First(), number.First(), feedback.First(), s.parents().First(), p.state, p.buffer.State}
 }
 
 // Replay returns the replay buffer and the number of rows written so far. The buffer is nil if no

@@ -113,8 +113,7 @@ func (gen generation) enter(before archiveState, from source, found repertoire.E
 	in.Check(before.Archive, archive, gen.slices.N)
 	accepted, count := xla.Nonzero(in.Accepted)
 	after.Archive = archive
-	after.Scratch = gen.emitAgain(from, before.Scratch, Gather(in.Index, InsertAxes(accepted, -1)),
-		count)
+	after.Scratch = gen.emitAgain(from, before.Scratch, Gather(in.Index, InsertAxes(accepted, -1)), count)
 	after.Genotypes = xla.SetRowsAt(before.Genotypes, after.Scratch, nil, accepted, count)
 	entered := Stack([]*Node{BroadcastToDims(from.Number, in.Index.Shape().Dimensions...), in.Index}, 1)
 	after.Origins = Where(wide(in.Accepted, before.Origins), entered, before.Origins)

@@ -18,8 +18,7 @@ type openAIES struct {
 func (d openAIES) start(mean *Node) distributions {
 	average := ZerosLike(mean)
 	weight := perRow(ReduceSum(average, 1))
-	return openAIES{d.strategy, mean, nn.Moments{First: average, Second: average, Weight1: weight,
-		Weight2: weight}}
+	return openAIES{d.strategy, mean, nn.Moments{First: average, Second: average, Weight1: weight, Weight2: weight}}
 }
 
 func (d openAIES) mean() *Node { return d.Mean }

@@ -57,8 +57,7 @@ var _ Proposer = PolicyGradient{}
 func (e PolicyGradient) Check(batch, _, length int) error {
 	if rows := batch * length; e.ReplayBufferSize < max(rows, e.TransitionsBatchSize) {
 		return fmt.Errorf("replay_buffer_size must be at least %d, the transitions of a generation "+
-			"(batch times episode_length) and of a training batch, not %d",
-			max(rows, e.TransitionsBatchSize), e.ReplayBufferSize)
+			"(batch times episode_length) and of a training batch, not %d", max(rows, e.TransitionsBatchSize), e.ReplayBufferSize)
 	}
 	return nil
 }

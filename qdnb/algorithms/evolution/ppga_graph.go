@@ -177,8 +177,7 @@ func (s ppga) walk(key random.Key) (ppga, []Metric) {
 	}
 	n := s.Gradients.Shape().Dimensions[0]
 	none := ScalarZero(key.Hi.Graph(), dtypes.Float32)
-	end := xla.ForUnfused(key.Hi.Graph(), n+1,
-		state{s.Policy, s.Critics, s.Gradients, s.Coefficients.Mean, key, none, none},
+	end := xla.ForUnfused(key.Hi.Graph(), n+1, state{s.Policy, s.Critics, s.Gradients, s.Coefficients.Mean, key, none, none},
 		func(k *Node, st state) state {
 			moves := Equal(k, ZerosLike(k))
 			only := func(x, y *Node) *Node { return Where(BroadcastToShape(moves, x.Shape()), x, y) }

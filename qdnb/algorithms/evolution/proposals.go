@@ -59,8 +59,7 @@ type (
 // given the archive's number of slots and the keys of the run and of the initial states.
 func (s *search) initialised(proposers bool, slots int, root, key random.Key) (list []assignment) {
 	number := graph.Iota(root.Hi.Graph(), shapes.Make(dtypes.Int32, 1), 0)
-	start := Start{Task: s.task, Slots: slots, Batch: s.settings.Batch,
-		First: s.task.Init(childKeys(root.FoldIn(0), number))}
+	start := Start{Task: s.task, Slots: slots, Batch: s.settings.Batch, First: s.task.Init(childKeys(root.FoldIn(0), number))}
 	for _, a := range s.assigned {
 		if _, ok := a.Emitter.(Proposer); ok == proposers {
 			start.Count = a.count
@@ -88,13 +87,12 @@ func (s *search) newProposing() (*proposing, error) {
 		4*int64(p.buffer.Width)*3*int64(min(rows, steps))); err != nil {
 		return nil, err
 	}
-	init, err := xla.Compile(s.programs, "start of the proposers", s.seed.First(),
-		func(seed xla.Array) proposingOut {
-			root := random.KeyOf(seed.Tree)
-			state := s.initialised(true, s.slots(), root, root.FoldIn(streamFirst))
-			buffer := p.layout.NewBuffer(seed.Tree.Graph(), max(1, rows))
-			return proposingOut{xla.Out(state), xla.Out(buffer)}
-		}, s.axes()...)
+	init, err := xla.Compile(s.programs, "start of the proposers", s.seed.First(), func(seed xla.Array) proposingOut {
+		root := random.KeyOf(seed.Tree)
+		state := s.initialised(true, s.slots(), root, root.FoldIn(streamFirst))
+		buffer := p.layout.NewBuffer(seed.Tree.Graph(), max(1, rows))
+		return proposingOut{xla.Out(state), xla.Out(buffer)}
+	}, s.axes()...)
 	if err != nil {
 		return nil, err
 	}
@@ -144,13 +142,11 @@ func (p *proposing) compile(s *search) (err error) {
 	in := proposeIn{s.seed, number, s.worker, s.parents(), p.prepare.Out}
 	p.propose, err = xla.CompileParallel(s.programs, "proposals", in, func(in proposeIn) xla.Array {
 		from := in.Archive.Tree
-		parents := s.gen.parents(from.Genotypes, from.Cells,
-			random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree))
+		parents := s.gen.parents(from.Genotypes, from.Cells, random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree))
 		var all []*graph.Node
 		for _, a := range in.Prepared.Tree {
 			if a.count > 0 {
-				all = append(all, a.proposed(s, parents.of(a), in.Worker.Tree,
-					a.key(key(in.Seed, in.Number)).FoldIn(0)))
+				all = append(all, a.proposed(s, parents.of(a), in.Worker.Tree, a.key(key(in.Seed, in.Number)).FoldIn(0)))
 			}
 		}
 		return xla.Out(graph.Concatenate(all, 0))
@@ -166,12 +162,10 @@ func (a assignment) share(s *search) int {
 // proposed returns the offspring of an emitter, [count, N], of which this worker makes its share.
 func (a assignment) proposed(s *search, parents Parents, worker *graph.Node, key random.Key) *graph.Node {
 	workers, share := s.programs.Workers, a.share(s)
-	which := graph.Add(graph.MulScalar(worker, int32(share)),
-		graph.Iota(worker.Graph(), shapes.Make(dtypes.Int32, share), 0))
+	which := graph.Add(graph.MulScalar(worker, int32(share)), graph.Iota(worker.Graph(), shapes.Make(dtypes.Int32, share), 0))
 	which = graph.MinScalar(which, int32(a.count-1)) // the last share may be smaller
 	rows := a.Emitter.Offspring(parents, which, key.FoldInEach(which))
-	xla.CheckShape(a.Emitter, "Offspring", "children", rows, dtypes.Float32, share,
-		s.task.Policy.Params())
+	xla.CheckShape(a.Emitter, "Offspring", "children", rows, dtypes.Float32, share, s.task.Policy.Params())
 	all := graph.Reshape(xla.AllGather(rows, worker, workers), workers*share, -1)
 	return graph.Slice(all, graph.AxisRange(0, a.count))
 }

@@ -58,8 +58,7 @@ type maintainIn struct {
 // newSearch compiles a search. It reuses programs that are already compiled, for example those of a
 // search that differs only in its seed.
 func newSearch(p *xla.Platform, task scoring.Task, parts Parts, settings settings) (*search, error) {
-	settings.Slice = min(settings.Batch,
-		cmp.Or(settings.Slice, task.DefaultSlice(p.Kind, settings.Batch)))
+	settings.Slice = min(settings.Batch, cmp.Or(settings.Slice, task.DefaultSlice(p.Kind, settings.Batch)))
 	task.Centroids = settings.Centroids
 	parts.Archive = cmp.Or[repertoire.Archive](parts.Archive, repertoire.Grid{})
 	s := &search{programs: &xla.Scope{Platform: p}, task: task, parts: parts, settings: settings,
@@ -138,8 +137,7 @@ func (s *search) build() (err error) {
 	descriptors := xla.Part(s.contents, func(c archiveState) *graph.Node { return c.Archive.Cells().Descriptors })
 	_, learns := s.parts.Archive.(repertoire.SequenceRecorder)
 	if !learns && descriptors.Dims()[1] == len(s.task.Env.Spec().Descriptor.Lower) {
-		s.projection, err = xla.Compile(s.programs, "projection of the population", s.projected(), s.project,
-			s.axes()...)
+		s.projection, err = xla.Compile(s.programs, "projection of the population", s.projected(), s.project, s.axes()...)
 	}
 	return err
 }
@@ -241,8 +239,7 @@ func (s *search) learn(number xla.Array, out insertionOut) (outcome scoring.Outc
 		outcome.Extra = append(outcome.Extra, losses...)
 	}
 	if err := outcome.Finite(s.losses()); err != nil {
-		return outcome, fmt.Errorf("%w in generation %d: lower a learning rate or the scale of the rewards",
-			err, s.generation)
+		return outcome, fmt.Errorf("%w in generation %d: lower a learning rate or the scale of the rewards", err, s.generation)
 	}
 	if err := s.maintain(number); err != nil {
 		return outcome, err
@@ -365,15 +362,13 @@ func (s *search) maintain(number xla.Array) error {
 	program, ok := s.maintenance[due]
 	if !ok {
 		var err error
-		program, err = xla.Compile(s.programs, due, in,
-			func(in maintainIn) xla.State[repertoire.Archive] {
-				key := random.KeyOf(in.Seed.Tree).FoldIn(streamMaintain).FoldInEach(in.Number.Tree)
-				after := in.Archive.Tree.(repertoire.Maintainer).Maintain(due, in.Number.Tree, key)
-				xla.CheckSame[repertoire.Archive](archive, "Maintain", after)
-				xla.CheckLike(archive, "Maintain", "the archive", xla.Flatten(after),
-					xla.Flatten(in.Archive.Tree))
-				return xla.Out(after)
-			}, s.axes()...)
+		program, err = xla.Compile(s.programs, due, in, func(in maintainIn) xla.State[repertoire.Archive] {
+			key := random.KeyOf(in.Seed.Tree).FoldIn(streamMaintain).FoldInEach(in.Number.Tree)
+			after := in.Archive.Tree.(repertoire.Maintainer).Maintain(due, in.Number.Tree, key)
+			xla.CheckSame[repertoire.Archive](archive, "Maintain", after)
+			xla.CheckLike(archive, "Maintain", "the archive", xla.Flatten(after), xla.Flatten(in.Archive.Tree))
+			return xla.Out(after)
+		}, s.axes()...)
 		if err != nil {
 			return err
 		}

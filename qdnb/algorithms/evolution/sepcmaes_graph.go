@@ -57,16 +57,14 @@ func (d sepCMAES) update(noise, squares *Node) (after distributions, continues *
 	step := d.steps(InsertAxes(d.numbers(noise.Graph()), -1), noise)
 	d.Age = AddScalar(d.Age, 1)
 	d.Mean = Add(d.Mean, step)
-	d.StepPath = Add(MulScalar(d.StepPath, 1-r.cs),
-		MulScalar(noise, math.Sqrt(r.cs*(2-r.cs)*r.mueff)))
+	d.StepPath = Add(MulScalar(d.StepPath, 1-r.cs), MulScalar(noise, math.Sqrt(r.cs*(2-r.cs)*r.mueff)))
 	length := DivScalar(ReduceSum(Square(d.StepPath), 1), n)
 	// the path is shorter in the first generations
 	expected := OneMinus(Exp(MulScalar(d.Age, 2*math.Log1p(-r.cs))))
 	stalled := GreaterOrEqual(Div(length, expected), ConstAs(length, 2+4/(n+1)))
 	moves := perRow(ConvertDType(LogicalNot(stalled), dtypes.Float32))
 
-	d.Path = Add(MulScalar(d.Path, 1-r.cc),
-		Mul(MulScalar(step, math.Sqrt(r.cc*(2-r.cc)*r.mueff)), moves))
+	d.Path = Add(MulScalar(d.Path, 1-r.cc), Mul(MulScalar(step, math.Sqrt(r.cc*(2-r.cc)*r.mueff)), moves))
 	forget := MulScalar(AddScalar(MulScalar(OneMinus(moves), -r.cc*(2-r.cc)), 1), r.c1)
 	rankOne := MulScalar(Square(d.Path), r.c1*r.c1)
 	rankMu := MulScalar(squares, r.cmu) // in units of the variance
@@ -75,6 +73,5 @@ func (d sepCMAES) update(noise, squares *Node) (after distributions, continues *
 
 	widest := ReduceMax(d.Variance, 1)
 	condition := Div(widest, ReduceMin(d.Variance, 1))
-	return d, And(LessOrEqual(condition, ConstAs(condition, maxCondition)),
-		atLeast(Mul(d.Sigma, Sqrt(widest)), minStep))
+	return d, And(LessOrEqual(condition, ConstAs(condition, maxCondition)), atLeast(Mul(d.Sigma, Sqrt(widest)), minStep))
 }

@@ -60,13 +60,11 @@ func (s StrategySettings) Check(_, individuals, _ int) error {
 		return fmt.Errorf("vectors is a setting of %s: set strategy=%[1]s", lmMAESName)
 	case s.Strategy != openAIESName && !slices.Contains([][2]float64{{}, {adamLearningRate, adamL2Coeff}},
 		[2]float64{s.AdamLearningRate, s.AdamL2Coeff}):
-		return fmt.Errorf("adam_learning_rate and adam_l2_coeff are settings of %s: set "+
-			"strategy=%[1]s", openAIESName)
+		return fmt.Errorf("adam_learning_rate and adam_l2_coeff are settings of %s: set strategy=%[1]s", openAIESName)
 	case s.Strategy == openAIESName && s.AdamLearningRate == 0:
 		return fmt.Errorf("adam_learning_rate must be above 0 for %s", openAIESName)
 	case s.Strategy == openAIESName && individuals/s.Emitters%2 != 0:
-		return fmt.Errorf("%s samples pairs: batch/emitters must be even, not %d", openAIESName,
-			individuals/s.Emitters)
+		return fmt.Errorf("%s samples pairs: batch/emitters must be even, not %d", openAIESName, individuals/s.Emitters)
 	}
 	return nil
 }
@@ -263,8 +261,7 @@ func restart[T any](continues *Node, after, fresh T) T {
 
 // recombine sums the noise of each strategy's individuals, [E, N], and its products, with weights by
 // rank. It draws the noise again, one rank at a time.
-func (s evolutionStrategies) recombine(parents Parents, ranks *Node, weights []float32) (noise,
-	squares *Node) {
+func (s evolutionStrategies) recombine(parents Parents, ranks *Node, weights []float32) (noise, squares *Node) {
 	type state struct {
 		Of                             *evolutionStrategies // if the noise depends on it
 		Key                            random.Key

@@ -108,26 +108,24 @@ func (c *collecting) play(from actor, choices *Node, start envs.State, keys rand
 		Keys    random.Key
 	}
 	steps := c.agent.unrolls() * c.agent.UnrollLength
-	end, d := xla.Scan(keys.Hi.Graph(), steps, state{from, choices, start, keys},
-		func(step *Node, s state) (state, data) {
-			before := s.Env
-			policy := c.agent.decide(s.Actor, before.Observation)
-			decision := policy.sample(s.Keys.FoldInEach(step).FoldIn(streamChoice))
-			var action *Node
-			if s.Choices != nil {
-				action = Gather(s.Choices, InsertAxes(decision, -1))
-			} else {
-				action = Tanh(decision)
-			}
-			after := envs.Step(c.env, before, action)
-			d := data{before.Observation, decision, policy.logProb(decision), after.Reward, after.Done,
-				c.env.Truncation(after), nil}
-			if c.describes {
-				d.Descriptor = c.measured(before, after)
-			}
-			s.Env = after
-			return s, d
-		})
+	end, d := xla.Scan(keys.Hi.Graph(), steps, state{from, choices, start, keys}, func(step *Node, s state) (state, data) {
+		before := s.Env
+		policy := c.agent.decide(s.Actor, before.Observation)
+		decision := policy.sample(s.Keys.FoldInEach(step).FoldIn(streamChoice))
+		var action *Node
+		if s.Choices != nil {
+			action = Gather(s.Choices, InsertAxes(decision, -1))
+		} else {
+			action = Tanh(decision)
+		}
+		after := envs.Step(c.env, before, action)
+		d := data{before.Observation, decision, policy.logProb(decision), after.Reward, after.Done, c.env.Truncation(after), nil}
+		if c.describes {
+			d.Descriptor = c.measured(before, after)
+		}
+		s.Env = after
+		return s, d
+	})
 	d.Obs = Concatenate([]*Node{d.Obs, InsertAxes(end.Env.Observation, 0)}, 0)
 	return end.Env, d
 }

@@ -67,8 +67,7 @@ func (a agent) begin(policy *Node) *Node {
 // learner returns a learner before its first update with networks given as rows [1, N], see
 // [nn.MLP.Layout].
 func (a agent) learner(policy, value *Node) learner {
-	l := learner{Nets: nn.NewTrainable(nets{a.policy.Network(policy, 0), a.value.Network(value, 0)},
-		a.LearningRate)}
+	l := learner{Nets: nn.NewTrainable(nets{a.policy.Network(policy, 0), a.value.Network(value, 0)}, a.LearningRate)}
 	if a.AdamEpsilon > 0 {
 		l.Nets.Adam.Epsilon = a.AdamEpsilon
 	}

@@ -83,8 +83,7 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 	steps, episodes := int64(a.sequences())*int64(a.UnrollLength)*int64(spec.ControlSteps()), p.EvaluationEnvs
 	every := min(int64(p.EvaluationInterval), math.MaxInt64/steps) * steps
 	base, err := algorithms.NewLearner(platform, task, centroids, scoring.Plan{Policies: 1,
-		Episodes: episodes, Slice: share(platform, episodes, p.Slice).Size}, lossNames,
-		seed)
+		Episodes: episodes, Slice: share(platform, episodes, p.Slice).Size}, lossNames, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +125,7 @@ func (s *search) build() error {
 	}
 	number := xla.Declare(dtypes.Int32)
 	s.collect, err = xla.CompileParallel(s.Programs, "collect",
-		collectIn{s.Seed, s.workers, number, s.Choices(), s.actor(), s.states},
-		func(in collectIn) collectOut {
+		collectIn{s.Seed, s.workers, number, s.Choices(), s.actor(), s.states}, func(in collectIn) collectOut {
 			key := random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree).FoldIn(streamCollect)
 			states, data := c.collect(in.Actor.Tree, in.Choices.Tree, in.States.Tree, key, in.Worker.Tree)
 			return collectOut{xla.Out(states), xla.Out(data)}
@@ -146,10 +144,9 @@ func (s *search) build() error {
 	if err != nil {
 		return err
 	}
-	s.genotype, err = xla.Compile(s.Programs, "genotype", s.actor(),
-		func(from xla.State[actor]) xla.Array {
-			return xla.Out(c.agent.genotype(from.Tree, task.MLP()))
-		})
+	s.genotype, err = xla.Compile(s.Programs, "genotype", s.actor(), func(from xla.State[actor]) xla.Array {
+		return xla.Out(c.agent.genotype(from.Tree, task.MLP()))
+	})
 	return err
 }
 

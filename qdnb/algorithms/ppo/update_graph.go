@@ -48,13 +48,11 @@ func (a agent) loss(nets nets, d data) losses {
 	if advantages = Reshape(advantages, n*steps); a.NormalizeAdvantages {
 		advantages = standardised(advantages)
 	}
-	unclipped, clipped := Mul(ratio, advantages), Mul(nn.Bounded(ratio, 1-a.ClipEpsilon, 1+a.ClipEpsilon),
-		advantages)
+	unclipped, clipped := Mul(ratio, advantages), Mul(nn.Bounded(ratio, 1-a.ClipEpsilon, 1+a.ClipEpsilon), advantages)
 
 	l := losses{
-		Policy: Neg(ReduceAllMean(Where(LessOrEqual(unclipped, clipped), unclipped, clipped))),
-		Value: MulScalar(ReduceAllMean(Square(Sub(targets,
-			Slice(values, AxisRange(), AxisRange(0, steps))))), 0.25),
+		Policy:  Neg(ReduceAllMean(Where(LessOrEqual(unclipped, clipped), unclipped, clipped))),
+		Value:   MulScalar(ReduceAllMean(Square(Sub(targets, Slice(values, AxisRange(), AxisRange(0, steps))))), 0.25),
 		Entropy: ReduceAllMean(policy.entropy()),
 	}
 	l.Total = Sub(Add(l.Policy, l.Value), MulScalar(l.Entropy, a.EntropyCost))
@@ -77,14 +75,13 @@ func (a agent) epoch(l nn.Trainable[nets], d data, order *Node) (nn.Trainable[ne
 		Sums  losses
 	}
 	g, size := order.Graph(), order.Shape().Dimensions[0]/a.NumMinibatches
-	end := xla.ForUnfused(g, a.NumMinibatches, state{l, d, order, noLosses(g)},
-		func(step *Node, s state) state {
-			index := xla.Rows(s.Order, MulScalar(step, int32(size)), size)
-			now := a.loss(s.Nets.Params, s.Data.at(index))
-			s.Nets = s.Nets.Step(now.Total)
-			s.Sums = xla.Map2(s.Sums, now, Add)
-			return s
-		})
+	end := xla.ForUnfused(g, a.NumMinibatches, state{l, d, order, noLosses(g)}, func(step *Node, s state) state {
+		index := xla.Rows(s.Order, MulScalar(step, int32(size)), size)
+		now := a.loss(s.Nets.Params, s.Data.at(index))
+		s.Nets = s.Nets.Step(now.Total)
+		s.Sums = xla.Map2(s.Sums, now, Add)
+		return s
+	})
 	return end.Nets, end.Sums
 }
 
@@ -95,8 +92,7 @@ func (a agent) train(l learner, d data, key random.Key) (learner, losses) {
 	n, steps, observations := d.Reward.Shape().Dimensions[0], d.Reward.Shape().Dimensions[1],
 		a.policy.Sizes[0]
 	if l.Statistics != nil {
-		seen := l.Statistics.Update(Reshape(Slice(d.Obs, AxisRange(), AxisRange(0, steps)), n*steps,
-			observations))
+		seen := l.Statistics.Update(Reshape(Slice(d.Obs, AxisRange(), AxisRange(0, steps)), n*steps, observations))
 		l.Statistics = &seen
 		d.Obs = normalised(l.Statistics, d.Obs)
 	}
@@ -107,13 +103,12 @@ func (a agent) train(l learner, d data, key random.Key) (learner, losses) {
 		Sums losses
 	}
 	g := key.Hi.Graph()
-	end := xla.ForUnfused(g, a.UpdateEpochs, state{l.Nets, d, key, noLosses(g)},
-		func(epoch *Node, s state) state {
-			var now losses
-			s.Nets, now = a.epoch(s.Nets, s.Data, nn.Permutation(s.Key.FoldInEach(epoch), n))
-			s.Sums = xla.Map2(s.Sums, now, Add)
-			return s
-		})
+	end := xla.ForUnfused(g, a.UpdateEpochs, state{l.Nets, d, key, noLosses(g)}, func(epoch *Node, s state) state {
+		var now losses
+		s.Nets, now = a.epoch(s.Nets, s.Data, nn.Permutation(s.Key.FoldInEach(epoch), n))
+		s.Sums = xla.Map2(s.Sums, now, Add)
+		return s
+	})
 	l.Nets = end.Nets
 	means := xla.Map(end.Sums, func(x *Node) *Node {
 		return DivScalar(x, float64(a.UpdateEpochs*a.NumMinibatches))

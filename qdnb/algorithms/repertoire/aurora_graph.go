@@ -32,8 +32,7 @@ type EncoderSettings struct {
 // Check rejects values that cannot work, for episodes of the given length.
 func (s EncoderSettings) Check(length int) error {
 	known := []string{onlyDescriptor, noDescriptor, fullState}
-	if err := cmp.Or(limits.Int("episode_length", length, 2, 1<<20),
-		limits.Int("sampling", s.Sampling, 1, length/2),
+	if err := cmp.Or(limits.Int("episode_length", length, 2, 1<<20), limits.Int("sampling", s.Sampling, 1, length/2),
 		limits.Int("max_observation", s.MaxObservation, 1, 1<<14)); err != nil || slices.Contains(known, s.Observation) {
 		return err
 	}

@@ -50,8 +50,7 @@ const (
 func (c CVT) Centroids(lower, upper []float32) (npz.Array, error) {
 	d := len(lower)
 	if d == 0 || len(upper) != d {
-		return npz.Array{}, fmt.Errorf("a tessellation needs as many lower as upper limits, not %d "+
-			"and %d", d, len(upper))
+		return npz.Array{}, fmt.Errorf("a tessellation needs as many lower as upper limits, not %d and %d", d, len(upper))
 	}
 	if err := c.Check(); err != nil {
 		return npz.Array{}, err
@@ -121,8 +120,7 @@ func (c CVT) cachePath(d int) string {
 		return ""
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "3 %d %d %d %d", d, c.Cells, c.CVTSamples, c.CVTSeed))
-	return filepath.Join(dir, "cvt", fmt.Sprintf("%dd-%d-%s.npz", d, c.Cells,
-		hex.EncodeToString(sum[:4])))
+	return filepath.Join(dir, "cvt", fmt.Sprintf("%dd-%d-%s.npz", d, c.Cells, hex.EncodeToString(sum[:4])))
 }
 
 // readCentroids returns the centroids in the unit cube, or nil if the file does not contain them.

@@ -75,8 +75,7 @@ func (a Fronts) Measure(task scoring.Task, objectives npz.Array) ([]float64, err
 		volume := pareto.Hypervolume(cell, reference)
 		sum, most, all = sum+volume, max(most, volume), append(all, cell...)
 	}
-	return []float64{sum, most, pareto.Hypervolume(pareto.Front(all), reference),
-		float64(len(all))}, nil
+	return []float64{sum, most, pareto.Hypervolume(pareto.Front(all), reference), float64(len(all))}, nil
 }
 
 // winners decides the insertion of a batch of P candidates with the given objectives [P,
@@ -112,8 +111,7 @@ func (a Fronts) winners(batch Batch, objectives *Node) (index, accepted, kept *N
 		worse, better := filled, filled // than the candidate, or equal
 		var entering []*Node
 		for k, solutions := range s.Objectives {
-			x := BroadcastToDims(InsertAxes(Gather(s.Candidates[k], row), -1),
-				solutions.Shape().Dimensions...)
+			x := BroadcastToDims(InsertAxes(Gather(s.Candidates[k], row), -1), solutions.Shape().Dimensions...)
 			worse, better = And(worse, LessOrEqual(solutions, x)), And(better, GreaterOrEqual(solutions, x))
 			entering = append(entering, x)
 		}
@@ -121,8 +119,7 @@ func (a Fronts) winners(batch Batch, objectives *Node) (index, accepted, kept *N
 		dominated, duplicate := And(worse, LogicalNot(better)), LogicalAny(And(worse, better), 1)
 		vacant := Or(LogicalNot(filled), dominated)
 		vacant = Where(wide(Or(LogicalAny(vacant, 1), duplicate)), vacant, s.Copies)
-		enters := And(And(exists, LogicalAny(vacant, 1)),
-			LogicalNot(LogicalAny(And(better, LogicalNot(worse)), 1)))
+		enters := And(And(exists, LogicalAny(vacant, 1)), LogicalNot(LogicalAny(And(better, LogicalNot(worse)), 1)))
 		slot := InsertAxes(xla.FirstTrue(vacant, 1), -1)
 		here := And(wide(enters), Equal(Iota(s.Holder.Graph(), s.Holder.Shape(), 1), slot))
 		s.Copies = Where(here, wide(duplicate), And(s.Copies, LogicalNot(And(wide(enters), dominated))))

@@ -17,8 +17,7 @@ import (
 //
 // The result has the same bytes on every machine and for any number of goroutines: sums have a fixed
 // order, and a product is converted before it is added, which prevents fused operations.
-func kMeans(stream random.Stream, points []float64, d, k, maxIterations int,
-	tolerance float64) []float64 {
+func kMeans(stream random.Stream, points []float64, d, k, maxIterations int, tolerance float64) []float64 {
 	centroids, nearest := plusPlus(stream, points, d, k), make([]int, len(points)/d)
 	moved := math.Inf(1)
 	for step := 0; moved > tolerance && step < maxIterations; step++ {

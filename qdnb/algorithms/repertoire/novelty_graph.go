@@ -55,8 +55,7 @@ func (a DominatedNovelty) Add(found Evaluated) (Archive, Insertion) {
 // their dominated novelty, the population first.
 func (a DominatedNovelty) winners(batch Batch) (index, accepted, novelty *Node) {
 	s := a.Population
-	all := Batch{Concatenate([]*Node{s.Fitness, batch.Fitness}, 0),
-		Concatenate([]*Node{s.Descriptors, batch.Descriptors}, 0)}
+	all := Batch{Concatenate([]*Node{s.Fitness, batch.Fitness}, 0), Concatenate([]*Node{s.Descriptors, batch.Descriptors}, 0)}
 	novelty = all.dominatedNovelty(a.K, s)
 	index, accepted = Truncate(novelty, s.Fitness.Shape().Dimensions[0])
 	return index, accepted, novelty

@@ -117,8 +117,7 @@ func (c Cells) Sampler() Sampler {
 	filled := c.filled()
 	if cells := c.cells(); cells < c.Fitness.Shape().Dimensions[0] {
 		slots := Reshape(filled, cells, -1)
-		return Sampler{CumSum(ConvertDType(LogicalAny(slots, 1), dtypes.Int32), 0),
-			CumSum(ConvertDType(slots, dtypes.Int32), 1)}
+		return Sampler{CumSum(ConvertDType(LogicalAny(slots, 1), dtypes.Int32), 0), CumSum(ConvertDType(slots, dtypes.Int32), 1)}
 	}
 	return Sampler{UpTo: CumSum(ConvertDType(filled, dtypes.Int32), 0)}
 }
@@ -133,11 +132,9 @@ func (c Cells) cells() int {
 
 // Draw returns one slot per key, int32 [keys]. In an empty repertoire it returns the last one.
 func (s Sampler) Draw(keys random.Key) *Node {
-	count := ConvertDType(Reshape(Slice(s.UpTo, AxisElem(s.UpTo.Shape().Dimensions[0]-1))),
-		dtypes.Float32)
+	count := ConvertDType(Reshape(Slice(s.UpTo, AxisElem(s.UpTo.Shape().Dimensions[0]-1))), dtypes.Float32)
 	// a rank from 0 to count-1
-	cell := xla.NthTrue(s.UpTo, ConvertDType(Mul(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions...),
-		count), dtypes.Int32))
+	cell := xla.NthTrue(s.UpTo, ConvertDType(Mul(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions...), count), dtypes.Int32))
 	if s.Within == nil {
 		return cell
 	}
@@ -149,8 +146,7 @@ func (s Sampler) within(cell *Node, keys random.Key) *Node {
 	upTo := Gather(s.Within, InsertAxes(cell, -1)) // [keys, slots]
 	last := int32(upTo.Shape().Dimensions[1] - 1)
 	count := ConvertDType(Slice(upTo, AxisRange(), AxisElem(int(last))), dtypes.Float32)
-	rank := ConvertDType(Mul(InsertAxes(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions...), 1), count),
-		dtypes.Int32)
+	rank := ConvertDType(Mul(InsertAxes(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions...), 1), count), dtypes.Int32)
 	slot := ReduceSum(ConvertDType(LessOrEqual(upTo, rank), dtypes.Int32), 1)
 	return Add(MulScalar(cell, last+1), MinScalar(slot, last))
 }

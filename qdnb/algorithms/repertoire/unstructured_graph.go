@@ -94,8 +94,7 @@ func (c Cells) winners(l *Node, batch Batch) (index, accepted *Node) {
 // occupant returns the fitness of the individual nearest to each candidate, [P]; -Inf if none is within a
 // distance of l.
 func (c Cells) occupant(l *Node, batch Batch) *Node {
-	distance := distances(coordinates(batch.Descriptors, batch.Valid()),
-		coordinates(c.Descriptors, c.filled()))
+	distance := distances(coordinates(batch.Descriptors, batch.Valid()), coordinates(c.Descriptors, c.filled()))
 	fitness := Gather(c.Fitness, InsertAxes(nearest(distance), -1))
 	return Where(LessOrEqual(ReduceMin(distance, 1), l), fitness, lowest(fitness))
 }

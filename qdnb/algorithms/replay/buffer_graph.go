@@ -24,8 +24,7 @@ type Buffer struct {
 // NewBuffer returns an empty buffer for rows of the layout.
 func (l Layout) NewBuffer(g *Graph, capacity int) Buffer {
 	width := l.StoredWidth(xla.KindOf(g))
-	return Buffer{Zeros(g, shapes.Make(dtypes.Float32, capacity, width)), Const(g, int32(0)),
-		Const(g, int32(0))}
+	return Buffer{Zeros(g, shapes.Make(dtypes.Float32, capacity, width)), Const(g, int32(0)), Const(g, int32(0))}
 }
 
 // Insert writes rows [n, width of the layout] over the oldest rows, in order. They should be finite,
@@ -39,8 +38,7 @@ func (b Buffer) Insert(rows *Node) Buffer {
 	capacity, width := b.Rows.Shape().Dimensions[0], b.Rows.Shape().Dimensions[1]
 	kind := xla.KindOf(rows.Graph())
 	if rows.Rank() != 2 || storedWidth(kind, rows.Shape().Dimensions[1]) != width {
-		panic(fmt.Errorf("rows of shape %s do not fit a buffer of shape %s", rows.Shape(),
-			b.Rows.Shape()))
+		panic(fmt.Errorf("rows of shape %s do not fit a buffer of shape %s", rows.Shape(), b.Rows.Shape()))
 	}
 	n := rows.Shape().Dimensions[0]
 	if more := width - rows.Shape().Dimensions[1]; more > 0 {

@@ -61,8 +61,7 @@ type Transitions struct {
 func (l Layout) Split(rows *Node) Transitions {
 	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != l.Width() &&
 		rows.Shape().Dimensions[1] != l.StoredWidth(xla.KindOf(rows.Graph())) {
-		panic(fmt.Errorf("rows of shape %s do not fit transitions of %d numbers", rows.Shape(),
-			l.Width()))
+		panic(fmt.Errorf("rows of shape %s do not fit transitions of %d numbers", rows.Shape(), l.Width()))
 	}
 	start := 0
 	next := func(width int) *Node {
@@ -88,8 +87,7 @@ func (l Layout) Join(b Transitions) *Node {
 	widths := l.widths()
 	for i, part := range parts {
 		if len(parts) != len(widths) || part.Rank() != 2 || part.Shape().Dimensions[1] != widths[i] {
-			panic(fmt.Errorf("a batch with column %d of shape %s does not fit columns of %v numbers", i,
-				part.Shape(), widths))
+			panic(fmt.Errorf("a batch with column %d of shape %s does not fit columns of %v numbers", i, part.Shape(), widths))
 		}
 	}
 	return Concatenate(parts, 1)

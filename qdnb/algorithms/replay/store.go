@@ -45,14 +45,13 @@ func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 	in := windowIn{s.rows(), xla.Declare(dtypes.Int32)}
 	if s.download == nil {
 		var err error
-		s.download, err = xla.Compile(s.Programs, "rows of the replay buffer", in,
-			func(in windowIn) xla.Array {
-				rows := xla.Rows(in.Rows.Tree, in.First.Tree, int(n))
-				if rows.Shape().Dimensions[1] != width {
-					rows = graph.Slice(rows, graph.AxisRange(), graph.AxisRange(0, width))
-				}
-				return xla.Out(rows)
-			})
+		s.download, err = xla.Compile(s.Programs, "rows of the replay buffer", in, func(in windowIn) xla.Array {
+			rows := xla.Rows(in.Rows.Tree, in.First.Tree, int(n))
+			if rows.Shape().Dimensions[1] != width {
+				rows = graph.Slice(rows, graph.AxisRange(), graph.AxisRange(0, width))
+			}
+			return xla.Out(rows)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -82,8 +81,7 @@ func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 
 // Set restores the buffer as it was after total rows. read receives a function that takes rows,
 // starting at a row number, and must call it for all rows that the buffer held.
-func (s *Store) Set(total int64, read func(put func(from int64,
-	rows []float32) error) error) error {
+func (s *Store) Set(total int64, read func(put func(from int64, rows []float32) error) error) error {
 	capacity, width := s.Shape()
 	stored := int64(s.rows().Dims()[1])
 	flat := make([]float32, capacity*stored)

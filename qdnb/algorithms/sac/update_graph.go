@@ -86,13 +86,11 @@ func (s SAC) NewNoise(key random.Key) Noise {
 //	loss = 1/2 mean over the batch and j of ((Qj(s, a) - y) (1 - truncation))^2
 //
 // Q' are the target networks (QDax, losses/sac_loss.py).
-func (s SAC) target(targets td3.Twin, actor nn.Network, logAlpha *Node, batch replay.Transitions,
-	noise *Node) *Node {
+func (s SAC) target(targets td3.Twin, actor nn.Network, logAlpha *Node, batch replay.Transitions, noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(batch.NextObs)).Sample(noise)
 	next := targets.Min(batch.NextObs, action)
 	next = Sub(next, Mul(Exp(logAlpha), logProb))
-	return Add(MulScalar(batch.Reward, s.RewardScaling),
-		Mul(MulScalar(OneMinus(batch.Done), s.Discount), next))
+	return Add(MulScalar(batch.Reward, s.RewardScaling), Mul(MulScalar(OneMinus(batch.Done), s.Discount), next))
 }
 
 // actorLoss is mean(alpha log pi - min(Q1, Q2)(s, a)) for an action a sampled from the actor, a

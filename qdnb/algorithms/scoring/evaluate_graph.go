@@ -91,12 +91,10 @@ func (t Task) Evaluator(p *xla.Platform, plan Plan) (*Evaluator, error) {
 	plan.Slice = cmp.Or(plan.Slice, t.DefaultSlice(p.Kind, plan.Episodes))
 	if plan.Policies < 1 || plan.Policies > plan.Episodes || plan.Slice < 1 || t.Length < 1 {
 		return nil, fmt.Errorf("a rollout needs at least 1 policy, 1 step, slices of 1 and an "+
-			"episode per policy, not %d, %d, %d and %d", plan.Policies, t.Length, plan.Slice,
-			plan.Episodes)
+			"episode per policy, not %d, %d, %d and %d", plan.Policies, t.Length, plan.Slice, plan.Episodes)
 	}
 	plan.Slice = min(plan.Slice, plan.Episodes)
-	if err := p.CheckMemory(4*int64(params)*int64(plan.Policies),
-		4*int64(params)*int64(plan.Slice)); err != nil {
+	if err := p.CheckMemory(4*int64(params)*int64(plan.Policies), 4*int64(params)*int64(plan.Slice)); err != nil {
 		return nil, err
 	}
 	e := &Evaluator{plan: plan, platform: p, batch: Rollout{Task: t, Recorders: plan.Recorders,
@@ -119,8 +117,7 @@ func (t Task) Evaluator(p *xla.Platform, plan Plan) (*Evaluator, error) {
 	}
 	in.Choices = e.Choices
 	var err error
-	e.Program, err = xla.CompileParallel(p, "evaluation", in, e.build,
-		t.Axes(plan.Episodes, plan.Slice, 0)...)
+	e.Program, err = xla.CompileParallel(p, "evaluation", in, e.build, t.Axes(plan.Episodes, plan.Slice, 0)...)
 	if err != nil {
 		e.Choices.Free()
 		return nil, err
@@ -212,8 +209,7 @@ func (e *Evaluator) byEpisode(flat *Node) *Node {
 
 // Evaluate rolls out the policies: genotypes [policies, N], with initial states drawn from the
 // seed. Conditions other than nil need a task that is adjustable, see [envs.Adjust].
-func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64,
-	conditions envs.Conditions) (r Results, err error) {
+func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64, conditions envs.Conditions) (r Results, err error) {
 	live := adjustable(e.batch.Env)
 	if conditions != nil && live == nil {
 		return r, fmt.Errorf("the conditions of %s cannot be changed", e.batch.Env.Spec().Name)

@@ -66,8 +66,7 @@ func Score[T any, P nn.Policy](b Rollout, worker *Node, carried T,
 	}
 	d := len(b.Env.Spec().Descriptor.Lower)
 	zeros := func(dims ...int) *Node {
-		return Zeros(worker.Graph(), shapes.Make(dtypes.Float32,
-			append([]int{b.Slices.Turns(), b.Slices.Size}, dims...)...))
+		return Zeros(worker.Graph(), shapes.Make(dtypes.Float32, append([]int{b.Slices.Turns(), b.Slices.Size}, dims...)...))
 	}
 	start := state{Carried: carried, Scores: scores{Fitness: zeros()}}
 	if d > 0 {
@@ -106,8 +105,7 @@ func Score[T any, P nn.Policy](b Rollout, worker *Node, carried T,
 			s.Scores.Objectives = xla.SetRow(s.Scores.Objectives, turn, score.Objectives)
 		}
 		for i, record := range records {
-			s.Scores.Records[i] = xla.SetRows(s.Scores.Records[i], turn,
-				Reshape(record, 1, b.Slices.Size, -1))
+			s.Scores.Records[i] = xla.SetRows(s.Scores.Records[i], turn, Reshape(record, 1, b.Slices.Size, -1))
 		}
 		return s
 	}).Scores

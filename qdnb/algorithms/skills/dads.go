@@ -47,8 +47,7 @@ func (DADS) Loss() string { return "dynamics_loss" }
 func (d DADS) Init(p Problem, key random.Key) Diversity {
 	skills, changes := p.Skills.Size(), p.Width()
 	if d.Components < 1 || len(d.Hidden) == 0 {
-		panic(fmt.Errorf("skill dynamics need a component and a hidden layer, not %d and %d", d.Components,
-			len(d.Hidden)))
+		panic(fmt.Errorf("skill dynamics need a component and a hidden layer, not %d and %d", d.Components, len(d.Hidden)))
 	}
 	logits, means, hidden := d.architectures(skills, changes)
 	d.Dynamics = nn.NewTrainable(skillDynamics{logits.New(key.FoldIn(0)), means.New(key.FoldIn(1)),

@@ -40,8 +40,7 @@ func (d DIAYN) Init(p Problem, key random.Key) Diversity {
 
 // Reward implements [Diversity].
 func (d DIAYN) Reward(b Batch) *Node {
-	return AddScalar(d.logProbability(b.Next, b.Skill),
-		math.Log(float64(b.Skill.Shape().Dimensions[1])))
+	return AddScalar(d.logProbability(b.Next, b.Skill), math.Log(float64(b.Skill.Shape().Dimensions[1])))
 }
 
 // Learn implements [Diversity].

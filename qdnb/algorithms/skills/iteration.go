@@ -27,8 +27,7 @@ type iteration struct {
 // newIteration returns an iteration without environments and updates.
 func newIteration(method method, config sac.Config) iteration {
 	spec := method.Env.Spec()
-	return iteration{method: method,
-		sac: config.For(spec.Observations+method.Skills.Size(), spec.Actions)}
+	return iteration{method: method, sac: config.For(spec.Observations+method.Skills.Size(), spec.Actions)}
 }
 
 // state is the device state of a search except its replay buffer. It is a pytree.
@@ -114,8 +113,7 @@ func (it iteration) start(root random.Key, capacity int) (state, replay.Buffer) 
 // act takes one step in all environments, with actions sampled from the actor, and stores the
 // transitions, which it returns. Those that are not finite are replaced, see
 // [replay.Buffer.KeepFinite]. The metrics are the task reward and the number of replaced transitions.
-func (it iteration) act(s state, buffer replay.Buffer, key random.Key) (state, replay.Buffer, *Node,
-	metrics) {
+func (it iteration) act(s state, buffer replay.Buffer, key random.Key) (state, replay.Buffer, *Node, metrics) {
 	n, skill := it.environments, s.Skills
 	if it.Skills.OneHot > 0 {
 		skill = it.Skills.playing(key.Hi.Graph(), n)
@@ -129,34 +127,29 @@ func (it iteration) act(s state, buffer replay.Buffer, key random.Key) (state, r
 	}
 	episodes, before := it.episodes(), s.Envs
 	s.Envs = episodes.Step(before, action)
-	rows, invalid := buffer.KeepFinite(it.rows(before, s.Envs, action, skill,
-		episodes.Truncation(s.Envs)))
+	rows, invalid := buffer.KeepFinite(it.rows(before, s.Envs, action, skill, episodes.Truncation(s.Envs)))
 	buffer = buffer.Insert(rows)
 	if s.Skills != nil { // an episode keeps its skill
 		s.Skills = Where(ended(s.Envs, s.Skills), it.Skills.drawn(key.FoldIn(streamSkill), n), s.Skills)
 	}
 	finite := xla.Finite(s.Envs.Reward)
 	if s.Returns != nil { // an infinite return would pass every gate, a NaN passes none
-		returns := s.Returns.Insert(Where(finite, s.Envs.Reward, ConstAs(s.Envs.Reward, math.NaN())),
-			s.Envs.Done, it.Length)
+		returns := s.Returns.Insert(Where(finite, s.Envs.Reward, ConstAs(s.Envs.Reward, math.NaN())), s.Envs.Done, it.Length)
 		s.Returns = &returns
 	}
 	reward := Where(finite, s.Envs.Reward, ZerosLike(s.Envs.Reward))
-	return s, buffer, rows, metrics{Task: ReduceAllMean(reward),
-		Invalid: ConvertDType(invalid, dtypes.Float32)}
+	return s, buffer, rows, metrics{Task: ReduceAllMean(reward), Invalid: ConvertDType(invalid, dtypes.Float32)}
 }
 
 // build builds one iteration: act, store, update.
-func (it iteration) build(s state, buffer replay.Buffer, key random.Key) (state, replay.Buffer,
-	metrics) {
+func (it iteration) build(s state, buffer replay.Buffer, key random.Key) (state, replay.Buffer, metrics) {
 	s, buffer, rows, acted := it.act(s, buffer, key.FoldIn(streamAct))
 	if o, ok := s.Diversity.(Observer); ok {
 		after := xla.CheckSame(s.Diversity, "Observe", o.Observe(it.read(rows, nil)))
 		xla.CheckLike(s.Diversity, "Observe", "its state", xla.Flatten(after), xla.Flatten(s.Diversity))
 		s.Diversity = after
 	}
-	l, means := it.train(learning{s.Learner, s.Diversity}, buffer, s.Returns,
-		key.FoldIn(streamUpdates))
+	l, means := it.train(learning{s.Learner, s.Diversity}, buffer, s.Returns, key.FoldIn(streamUpdates))
 	s.Learner, s.Diversity = l.Learner, l.Diversity
 	means.Task, means.Invalid = acted.Task, acted.Invalid
 	// a loss is NaN if the parameters it trained contain a NaN
@@ -168,8 +161,7 @@ func (it iteration) build(s state, buffer replay.Buffer, key random.Key) (state,
 
 // train performs the updates of an iteration, each on freshly sampled transitions. The metrics are
 // means over updates.
-func (it iteration) train(l learning, buffer replay.Buffer, returns *ringReturns,
-	key random.Key) (learning, metrics) {
+func (it iteration) train(l learning, buffer replay.Buffer, returns *ringReturns, key random.Key) (learning, metrics) {
 	type state struct {
 		Learning learning
 		Buffer   replay.Buffer
@@ -179,8 +171,7 @@ func (it iteration) train(l learning, buffer replay.Buffer, returns *ringReturns
 	}
 	g := key.Hi.Graph()
 	zero := Zeros(g, shapes.Make(dtypes.Float32))
-	start := state{l, buffer, returns, key,
-		metrics{zero, zero, zero, zero, zero, zero, zero, zero, zero}}
+	start := state{l, buffer, returns, key, metrics{zero, zero, zero, zero, zero, zero, zero, zero, zero}}
 	end := xla.ForUnfused(g, it.updates, start, func(step *Node, u state) state {
 		draw := u.Key.FoldInEach(step)
 		index, redraw := u.Buffer.Draw(draw.FoldIn(streamDraw), it.sac.BatchSize),
@@ -191,8 +182,7 @@ func (it iteration) train(l learning, buffer replay.Buffer, returns *ringReturns
 		}
 		batch, f := it.read(u.Buffer.At(index), &redraw), metrics{}
 		batch.Key = draw.FoldIn(streamOwn)
-		u.Learning, f = it.learn(u.Learning, batch, returns,
-			it.sac.NewNoise(draw.FoldIn(streamNoise)))
+		u.Learning, f = it.learn(u.Learning, batch, returns, it.sac.NewNoise(draw.FoldIn(streamNoise)))
 		u.Sums = xla.Map2(u.Sums, f, func(sum, x *Node) *Node { return Add(sum, x) })
 		return u
 	})

@@ -30,8 +30,7 @@ type ringReturns struct {
 // environments.
 func newReturns(g *Graph, capacity, environments int) ringReturns {
 	if environments < 1 || capacity < environments || capacity%environments != 0 {
-		panic(fmt.Errorf("buffer capacity %d is not a multiple of the %d environments", capacity,
-			environments))
+		panic(fmt.Errorf("buffer capacity %d is not a multiple of the %d environments", capacity, environments))
 	}
 	rows := Zeros(g, shapes.Make(dtypes.Float32, capacity/environments, environments))
 	return ringReturns{
@@ -49,8 +48,7 @@ func newReturns(g *Graph, capacity, environments int) ringReturns {
 func (r ringReturns) Insert(reward, done *Node, length int) ringReturns {
 	steps, n := r.Rows.Shape().Dimensions[0], r.Rows.Shape().Dimensions[1]
 	if !reward.Shape().Equal(r.Running.Shape()) || !done.Shape().Equal(r.Running.Shape()) {
-		panic(fmt.Errorf("rewards of shape %s and ends of shape %s do not fit %d environments",
-			reward.Shape(), done.Shape(), n))
+		panic(fmt.Errorf("rewards of shape %s and ends of shape %s do not fit %d environments", reward.Shape(), done.Shape(), n))
 	}
 	if length < 1 || length > steps {
 		panic(fmt.Errorf("episodes of %d steps do not fit a buffer of %d steps", length, steps))
@@ -77,11 +75,10 @@ func (r ringReturns) Insert(reward, done *Node, length int) ringReturns {
 	ended := GreaterThan(done, ZerosLike(done))
 	position := AddScalar(r.Position, int32(1))
 	return ringReturns{
-		Rows:    rows,
-		Running: Where(ended, ZerosLike(running), running),
-		Age:     Where(ended, ZerosLike(r.Age), MinScalar(AddScalar(r.Age, int32(1)), int32(length-1))),
-		Position: Where(GreaterOrEqual(position, ConstAs(position, int32(steps))), ZerosLike(position),
-			position),
+		Rows:     rows,
+		Running:  Where(ended, ZerosLike(running), running),
+		Age:      Where(ended, ZerosLike(r.Age), MinScalar(AddScalar(r.Age, int32(1)), int32(length-1))),
+		Position: Where(GreaterOrEqual(position, ConstAs(position, int32(steps))), ZerosLike(position), position),
 	}
 }
 

@@ -74,12 +74,9 @@ func newSearch(p *xla.Platform, method method, config config) (*search, error) {
 	}
 	switch {
 	case method.Skills.OneHot > config.EnvBatchSize:
-		return nil, fmt.Errorf("%d environments cannot play all of %d skills", config.EnvBatchSize,
-			method.Skills.OneHot)
-	case (method.Diversity == nil) != (method.Skills.Count() == 0) ||
-		(method.Diversity == nil) != (method.Objective == nil):
-		return nil, errors.New("skills, a diversity reward and an objective go together: set all of " +
-			"them or none")
+		return nil, fmt.Errorf("%d environments cannot play all of %d skills", config.EnvBatchSize, method.Skills.OneHot)
+	case (method.Diversity == nil) != (method.Skills.Count() == 0) || (method.Diversity == nil) != (method.Objective == nil):
+		return nil, errors.New("skills, a diversity reward and an objective go together: set all of them or none")
 	case method.Objective != nil && method.Objective.NeedsReturns() &&
 		config.ReplayBufferSize/config.EnvBatchSize < method.Length:
 		return nil, fmt.Errorf("the replay buffer must hold whole episodes: at least %d "+
@@ -124,11 +121,10 @@ func (s *search) build() error {
 	if s.program, err = s.compile(s.Programs, "iteration", s.it.build); err != nil {
 		return err
 	}
-	s.skills, err = xla.Compile(s.Programs, "skills", s.actor(),
-		func(actor xla.State[nn.Network]) policies {
-			numbered := s.it.WithOneHotSkills(actor.Tree)
-			return policies{xla.Out(s.it.Genotypes(numbered)), xla.Out(numbered.Join())}
-		})
+	s.skills, err = xla.Compile(s.Programs, "skills", s.actor(), func(actor xla.State[nn.Network]) policies {
+		numbered := s.it.WithOneHotSkills(actor.Tree)
+		return policies{xla.Out(s.it.Genotypes(numbered)), xla.Out(numbered.Join())}
+	})
 	return err
 }
 
@@ -140,12 +136,10 @@ func (s *search) inputs(number xla.Array) iterationIn {
 // compile compiles a program on the whole state.
 func (s *search) compile(c xla.Compiler, name string, build func(state, replay.Buffer,
 	random.Key) (state, replay.Buffer, metrics)) (*program, error) {
-	return xla.Compile(c, name, s.inputs(xla.Declare(dtypes.Int32)),
-		func(in iterationIn) iterationOut {
-			after, buffer, f := build(in.State.Tree, in.Buffer.Tree,
-				random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree))
-			return iterationOut{startOut{xla.Out(after), xla.Out(buffer)}, xla.Out(f)}
-		}, s.it.axes()...)
+	return xla.Compile(c, name, s.inputs(xla.Declare(dtypes.Int32)), func(in iterationIn) iterationOut {
+		after, buffer, f := build(in.State.Tree, in.Buffer.Tree, random.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree))
+		return iterationOut{startOut{xla.Out(after), xla.Out(buffer)}, xla.Out(f)}
+	}, s.it.axes()...)
 }
 
 // run executes such a program and keeps its outputs as the new state. It returns the metrics.
@@ -162,8 +156,7 @@ func (s *search) run(program *program, number int64) ([]float64, error) {
 
 // columns are the names of the [metrics] in field order; "" for those that the method lacks.
 func (it iteration) columns() []string {
-	names := []string{"critic_loss", "actor_loss", "alpha_loss", "", "training_reward", "", "",
-		"task_reward", ""}
+	names := []string{"critic_loss", "actor_loss", "alpha_loss", "", "training_reward", "", "", "task_reward", ""}
 	if d := it.Diversity; d != nil {
 		names[3], names[5] = cmp.Or(d.Loss(), "diversity_loss"), "diversity_reward"
 	}

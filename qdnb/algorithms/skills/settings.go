@@ -211,8 +211,7 @@ func (s SAC) Check() error {
 	}
 	if s.GradUpdatesPerStep > 0 && s.Updates() == 0 {
 		return fmt.Errorf("grad_updates_per_step is %g, less than one update for the steps of %d "+
-			"environments: set 0, or at least %g", s.GradUpdatesPerStep, s.EnvBatchSize,
-			1/float64(s.EnvBatchSize))
+			"environments: set 0, or at least %g", s.GradUpdatesPerStep, s.EnvBatchSize, 1/float64(s.EnvBatchSize))
 	}
 	if s.ReplayBufferSize%s.EnvBatchSize != 0 {
 		return fmt.Errorf("replay_buffer_size must be a multiple of env_batch_size (%d), not %d",

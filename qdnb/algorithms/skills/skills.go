@@ -56,13 +56,11 @@ func (d Distribution) check() error {
 	}
 	for i, skill := range d.Evaluated {
 		if len(skill) != d.Size() || len(skill) == 0 {
-			return fmt.Errorf("evaluated skill %d has %d components, the first has %d", i, len(skill),
-				d.Size())
+			return fmt.Errorf("evaluated skill %d has %d components, the first has %d", i, len(skill), d.Size())
 		}
 	}
 	if !(d.Redraw >= 0 && d.Redraw <= 1) || d.Redraw > 0 && !d.vectors() {
-		return fmt.Errorf("the share of redrawn skills is %g: it must be from 0 to 1, and 0 for "+
-			"one-hot skills", d.Redraw)
+		return fmt.Errorf("the share of redrawn skills is %g: it must be from 0 to 1, and 0 for one-hot skills", d.Redraw)
 	}
 	return nil
 }
@@ -195,6 +193,5 @@ func (p Problem) descriptor(s envs.State) *Node {
 
 // ended returns where the step to a state ended an episode, with the shape of x [n, d].
 func ended(s envs.State, x *Node) *Node {
-	return BroadcastToDims(InsertAxes(GreaterThan(s.Done, ZerosLike(s.Done)), -1),
-		x.Shape().Dimensions...)
+	return BroadcastToDims(InsertAxes(GreaterThan(s.Done, ZerosLike(s.Done)), -1), x.Shape().Dimensions...)
 }

@@ -85,8 +85,7 @@ func (p Problem) WithOneHotSkills(actor nn.Network) nn.Network {
 	units, rows := first.Shape().Dimensions[1], Const(first.Graph(), p.Skills.Evaluated)
 	byskill := Zeros(first.Graph(), shapes.Make(dtypes.Float32, p.Skills.Count(), units))
 	for k := range p.Skills.Size() { // the same sums for any number of skills
-		byskill = Add(byskill, Mul(Slice(rows, AxisRange(), AxisElem(k)),
-			Slice(first, AxisElem(observations+k))))
+		byskill = Add(byskill, Mul(Slice(rows, AxisRange(), AxisElem(k)), Slice(first, AxisElem(observations+k))))
 	}
 	actor.Kernel = slices.Clone(actor.Kernel)
 	actor.Kernel[0] = Concatenate([]*Node{Slice(first, AxisRange(0, observations)), byskill}, 0)
@@ -134,8 +133,7 @@ func (p Problem) rows(before, after envs.State, action, skill, truncation *Node)
 			features := of(before, after)
 			xla.CheckCount(of, "Of", "features", features, len(p.Features.Columns))
 			for i, d := range p.Features.Columns {
-				xla.CheckShape(of, "Of", "features", features[i], dtypes.Float32,
-					action.Shape().Dimensions[0], d)
+				xla.CheckShape(of, "Of", "features", features[i], dtypes.Float32, action.Shape().Dimensions[0], d)
 			}
 			b.More = append(b.More, features...)
 		}

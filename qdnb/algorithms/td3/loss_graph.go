@@ -43,8 +43,7 @@ func (t TD3) target(targets Twin, actor nn.Network, batch replay.Transitions, no
 	disturbance := clip(MulScalar(noise, t.PolicyNoise), t.NoiseClip)
 	action := clip(Add(actor.Apply(batch.NextObs), disturbance), 1)
 	next := targets.Min(batch.NextObs, action)
-	return Add(MulScalar(batch.Reward, t.RewardScaling),
-		Mul(MulScalar(OneMinus(batch.Done), t.Discount), next))
+	return Add(MulScalar(batch.Reward, t.RewardScaling), Mul(MulScalar(OneMinus(batch.Done), t.Discount), next))
 }
 
 // policyLoss is the negative mean value, by a critic, of the actions of an actor: the scalar

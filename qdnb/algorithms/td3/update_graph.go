@@ -29,14 +29,13 @@ func (t TD3) Train(ts TrainingState, buffer replay.Buffer, key random.Key,
 		Key     random.Key
 		Sums    sums
 	}
-	end := xla.ForUnfused(g, steps, state{ts, buffer, key, none(g)},
-		func(step *Node, s state) state {
-			draw := s.Key.FoldInEach(step)
-			batch := t.draw(s.Buffer, draw)
-			noise := draw.FoldIn(streamNoise).Normal(t.TransitionsBatchSize, t.Actions())
-			s.Learner, s.Sums = t.update(s.Learner, s.Sums, batch, noise)
-			return s
-		})
+	end := xla.ForUnfused(g, steps, state{ts, buffer, key, none(g)}, func(step *Node, s state) state {
+		draw := s.Key.FoldInEach(step)
+		batch := t.draw(s.Buffer, draw)
+		noise := draw.FoldIn(streamNoise).Normal(t.TransitionsBatchSize, t.Actions())
+		s.Learner, s.Sums = t.update(s.Learner, s.Sums, batch, noise)
+		return s
+	})
 	critic, actor = end.Sums.mean(end.Learner)
 	return end.Learner, critic, actor
 }

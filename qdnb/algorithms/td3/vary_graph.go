@@ -20,11 +20,9 @@ func (t TD3) DrawObservations(buffer replay.Buffer, key random.Key, steps int) *
 		Obs    *Node
 	}
 	batch := t.TransitionsBatchSize
-	start := state{buffer, key, Zeros(key.Hi.Graph(),
-		shapes.Make(dtypes.Float32, steps*batch, t.Observations()))}
+	start := state{buffer, key, Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, steps*batch, t.Observations()))}
 	return xla.ForUnfused(key.Hi.Graph(), steps, start, func(step *Node, s state) state {
-		s.Obs = xla.SetRows(s.Obs, MulScalar(step, int32(batch)),
-			t.draw(s.Buffer, s.Key.FoldInEach(step)).Obs)
+		s.Obs = xla.SetRows(s.Obs, MulScalar(step, int32(batch)), t.draw(s.Buffer, s.Key.FoldInEach(step)).Obs)
 		return s
 	}).Obs
 }
@@ -46,8 +44,7 @@ func (t TD3) Vary(parents *Node, critic nn.Network, observations, worker *Node, 
 
 // VaryTowards is [TD3.Vary] for a critic that reads goals [M, k], one of each parent, between
 // observation and action; nil: it reads none.
-func (t TD3) VaryTowards(parents, goals *Node, critic nn.Network, observations, worker *Node,
-	all int) *Node {
+func (t TD3) VaryTowards(parents, goals *Node, critic nn.Network, observations, worker *Node, all int) *Node {
 	type group struct{ Parents, Goals *Node }
 	dims := parents.Shape().Dimensions
 	return xla.MapGroups(dims[0], dims[1], all, worker, group{parents, goals},
@@ -67,24 +64,22 @@ func (t TD3) varyGroup(rows, goals *Node, from shared) *Node {
 	adam, batch, p := nn.NewAdam(t.PolicyLearningRate), t.TransitionsBatchSize,
 		rows.Shape().Dimensions[0]
 	start := state{t.Actor.View(rows), goals, nn.MapMoments(adam.Start(rows), t.Actor.View), from}
-	end := xla.ForUnfused(rows.Graph(), from.Obs.Shape().Dimensions[0]/batch, start,
-		func(step *Node, s state) state {
-			at := MulScalar(step, int32(batch))
-			obs := InsertAxes(xla.Rows(s.Shared.Obs, at, batch), 0)
-			actions := s.Policies.Apply(BroadcastToDims(obs, p, batch, t.Observations()))
-			critic := s.Shared.Critic
-			critic.Fixed = xla.Rows(critic.Fixed, at, batch)
-			inputs := actions
-			if s.Goals != nil {
-				goals := InsertAxes(s.Goals, 1)
-				inputs = Concatenate([]*Node{BroadcastToDims(goals, p, batch, goals.Shape().Dimensions[2]),
-					actions}, 2)
-			}
-			// sum of the individuals' losses
-			loss := DivScalar(Neg(ReduceAllSum(critic.Apply(inputs))), float64(batch))
-			gradient := Gradient(loss, xla.Flatten(s.Policies)...)
-			s.Policies, s.Moments = nn.UpdateTree(adam, s.Policies, gradient, s.Moments)
-			return s
-		})
+	end := xla.ForUnfused(rows.Graph(), from.Obs.Shape().Dimensions[0]/batch, start, func(step *Node, s state) state {
+		at := MulScalar(step, int32(batch))
+		obs := InsertAxes(xla.Rows(s.Shared.Obs, at, batch), 0)
+		actions := s.Policies.Apply(BroadcastToDims(obs, p, batch, t.Observations()))
+		critic := s.Shared.Critic
+		critic.Fixed = xla.Rows(critic.Fixed, at, batch)
+		inputs := actions
+		if s.Goals != nil {
+			goals := InsertAxes(s.Goals, 1)
+			inputs = Concatenate([]*Node{BroadcastToDims(goals, p, batch, goals.Shape().Dimensions[2]), actions}, 2)
+		}
+		// sum of the individuals' losses
+		loss := DivScalar(Neg(ReduceAllSum(critic.Apply(inputs))), float64(batch))
+		gradient := Gradient(loss, xla.Flatten(s.Policies)...)
+		s.Policies, s.Moments = nn.UpdateTree(adam, s.Policies, gradient, s.Moments)
+		return s
+	})
 	return end.Policies.Join()
 }

@@ -188,8 +188,7 @@ func (s sample) median() float64 { return stats.Median(s.x) }
 func (s sample) String() string { return s.label + " " + tables.Plain.Spread(s.x) }
 
 // compare adds a comparison, unless one side has no runs.
-func (c *check) compare(group, where string, share float64, a, b sample,
-	holds func(a, b float64) bool) {
+func (c *check) compare(group, where string, share float64, a, b sample, holds func(a, b float64) bool) {
 	if len(a.x) == 0 || len(b.x) == 0 {
 		return
 	}
@@ -291,8 +290,7 @@ func (c *check) scope() string {
 	case percent(low) == percent(high):
 		parts = append(parts, fmt.Sprintf("at %s %% of the paper's steps", percent(low)))
 	default:
-		parts = append(parts, fmt.Sprintf("at %s to %s %% of the paper's steps", percent(low),
-			percent(high)))
+		parts = append(parts, fmt.Sprintf("at %s to %s %% of the paper's steps", percent(low), percent(high)))
 	}
 	if len(c.units) > 0 {
 		parts = append(parts, "with "+strings.Join(c.units, " or ")+" units")

@@ -67,8 +67,7 @@ var list = []claim{
 						c.best[label]++
 					}
 				}
-				c.compare("", env, c.share(env), top,
-					c.bestOf(without(methods, top.label), env, results.MaxFitness), above)
+				c.compare("", env, c.share(env), top, c.bestOf(without(methods, top.label), env, results.MaxFitness), above)
 			}
 			if label := c.winner(); label != "" && len(c.some) > 0 {
 				c.short, c.shortRuns = "one method is the best on the tasks that decide, but perhaps not on all", []string{label}
@@ -96,11 +95,9 @@ var list = []claim{
 			for _, label := range pair {
 				trained := c.whole.FinishedRuns(label, env)
 				c.note(trained, results.Trained.StepsRatio)
-				samples = append(samples, c.take(label, results.MaxFitness.AfterSteps(steps, trained),
-					label+" on "+env))
+				samples = append(samples, c.take(label, results.MaxFitness.AfterSteps(steps, trained), label+" on "+env))
 			}
-			c.compare("", fmt.Sprintf("%s after %s steps", env, tables.Count(steps)), math.NaN(), samples[0], samples[1],
-				above)
+			c.compare("", fmt.Sprintf("%s after %s steps", env, tables.Count(steps)), math.NaN(), samples[0], samples[1], above)
 		}
 	}},
 	{"ant-trap", "on ant-trap DADS+REWARD has the best max fitness; SMERL stays in the trap (up to 500), " +
@@ -134,8 +131,7 @@ var list = []claim{
 	{"aurora", "AURORA loses little QD score against MAP-Elites (it keeps 75 % on most tasks)", "table 1", (*check).mostly,
 		func(c *check) {
 			for _, env := range c.tasks([]string{"aurora", "map-elites"}) {
-				c.versus("", env, results.QDScore, "aurora", "map-elites",
-					func(a, b float64) bool { return a >= littleLoss*b })
+				c.versus("", env, results.QDScore, "aurora", "map-elites", func(a, b float64) bool { return a >= littleLoss*b })
 			}
 		}},
 
@@ -144,8 +140,7 @@ var list = []claim{
 		func(c *check) {
 			c.panels(func(perturbation, env string, values []float64) {
 				values = slices.DeleteFunc(values, func(x float64) bool { return math.Abs(x-1) > 0.5-1e-9 })
-				c.compare("", env+" "+perturbation, math.NaN(),
-					c.adapted(records.Compared("pga"), perturbation, env, values),
+				c.compare("", env+" "+perturbation, math.NaN(), c.adapted(records.Compared("pga"), perturbation, env, values),
 					c.adapted(reinforcement, perturbation, env, values), matches)
 			})
 		}},
@@ -161,8 +156,7 @@ var list = []claim{
 			for _, x := range []float64{slices.Min(values), slices.Max(values)} {
 				at := []float64{x}
 				c.compare("", fmt.Sprintf("%s %s × %g", env, perturbation, x), math.NaN(),
-					c.adapted(neuroevolution, perturbation, env, at),
-					c.adapted(reinforcement, perturbation, env, at), above)
+					c.adapted(neuroevolution, perturbation, env, at), c.adapted(reinforcement, perturbation, env, at), above)
 			}
 		})
 	}},
@@ -188,8 +182,7 @@ var list = []claim{
 		targets := func(label string) sample {
 			return c.skills(label, "ant-maze", c.whole.TargetMeans(label), label+" with moved targets")
 		}
-		c.compare("", "", math.NaN(), targets("pga-map-elites"), best(records.Compared("-reward"), targets),
-			matches)
+		c.compare("", "", math.NaN(), targets("pga-map-elites"), best(records.Compared("-reward"), targets), matches)
 	}},
 
 	{"hurdles", "only with skills of PGA-MAP-Elites and DIAYN+REWARD does the controller jump repeatedly " +
@@ -209,8 +202,7 @@ var list = []claim{
 		for _, env := range protocol.GridEnvironments() {
 			share := c.shareIn(results.ExperimentSensitivity, env)
 			grid := func(label string) sample {
-				c.note(c.cut.TrainedIn(results.ExperimentSensitivity, label, env),
-					func(results.Trained) float64 { return share })
+				c.note(c.cut.TrainedIn(results.ExperimentSensitivity, label, env), func(results.Trained) float64 { return share })
 				var x []float64 // the settings are the sample
 				for _, p := range c.cut.SensitivityOf(label, env) {
 					x = append(x, p.Normalised)
@@ -258,8 +250,7 @@ var list = []claim{
 func (c *check) panels(do func(perturbation, env string, values []float64)) {
 	for _, perturbation := range []string{results.Gravity, results.Actuators} {
 		for _, env := range gaits {
-			values := slices.DeleteFunc(c.whole.Multipliers(perturbation, env),
-				func(x float64) bool { return x == 1 })
+			values := slices.DeleteFunc(c.whole.Multipliers(perturbation, env), func(x float64) bool { return x == 1 })
 			if len(values) == 0 {
 				c.take("", nil, "adaptation on "+env+" to "+perturbation)
 			}

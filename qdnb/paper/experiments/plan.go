@@ -63,10 +63,8 @@ type experiment struct {
 // The paper's methods and environments.
 var (
 	methods = records.Compared()
-	all     = slices.SortedFunc(slices.Values(protocol.Environments()),
-		names.InOrder(catalog.Names()))
-	adapted = slices.DeleteFunc(slices.Clone(all),
-		func(env string) bool { return len(perturbations(env)) == 0 })
+	all     = slices.SortedFunc(slices.Values(protocol.Environments()), names.InOrder(catalog.Names()))
+	adapted = slices.DeleteFunc(slices.Clone(all), func(env string) bool { return len(perturbations(env)) == 0 })
 )
 
 // list has the paper's experiments and the one beyond it, ordered so that they share the most runs.
@@ -74,8 +72,7 @@ var list = []experiment{
 	{results.ExperimentTraining, methods, all,
 		[]string{"map-elites", "dads-reward"}, []string{"ant-trap", "ant-omni", "halfcheetah-uni"},
 		planner.training},
-	{results.ExperimentTargets, []string{"sac"}, all,
-		[]string{"sac"}, []string{"pointmaze"}, planner.training},
+	{results.ExperimentTargets, []string{"sac"}, all, []string{"sac"}, []string{"pointmaze"}, planner.training},
 	{results.ExperimentAdaptation, methods, adapted,
 		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.adaptation},
 	{results.ExperimentHurdles, methods, []string{"halfcheetah-uni"},
@@ -136,8 +133,7 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 		}
 	}
 	// Needed runs come first, so that all independent lines can start at once.
-	slices.SortStableFunc(*p.lines,
-		func(a, b sweep.Line) int { return min(len(a.Needs), 1) - min(len(b.Needs), 1) })
+	slices.SortStableFunc(*p.lines, func(a, b sweep.Line) int { return min(len(a.Needs), 1) - min(len(b.Needs), 1) })
 	return *p.lines, nil
 }
 
@@ -148,8 +144,7 @@ func chosen(kind, experiment string, wanted, has []string) ([]string, error) {
 	}
 	for _, name := range wanted {
 		if !slices.Contains(has, name) {
-			return nil, fmt.Errorf("experiment %s at this scale: %w", experiment,
-				names.Unknown(kind, name, has))
+			return nil, fmt.Errorf("experiment %s at this scale: %w", experiment, names.Unknown(kind, name, has))
 		}
 	}
 	unwanted := func(name string) bool { return !slices.Contains(wanted, name) }
@@ -163,8 +158,7 @@ type planner struct {
 }
 
 // add adds a line, which evaluates the given episodes beyond its budget.
-func (p planner) add(label string, run runs.Config, budget runs.Budget, episodes int,
-	needs ...sweep.Need) error {
+func (p planner) add(label string, run runs.Config, budget runs.Budget, episodes int, needs ...sweep.Need) error {
 	line := sweep.Line{Experiment: p.experiment, Label: label, Run: run, Budget: budget, Needs: needs}
 	if p.Scale == Medium {
 		line.CPUSeconds = results.EvaluationSeconds(run.Env, episodes)
@@ -180,8 +174,7 @@ func (p planner) add(label string, run runs.Config, budget runs.Budget, episodes
 }
 
 // addTraining adds the training run of an algorithm with additional settings.
-func (p planner) addTraining(label, algorithm, env string, seed int64,
-	more ...string) (sweep.Need, error) {
+func (p planner) addTraining(label, algorithm, env string, seed int64, more ...string) (sweep.Need, error) {
 	trained, err := p.train(algorithm, env, seed, more...)
 	if err == nil {
 		err = p.add(label, trained.Run, trained.Budget, 0)
@@ -196,8 +189,7 @@ func (p planner) train(algorithm, env string, seed int64, more ...string) (sweep
 		return sweep.Need{}, err
 	}
 	set := slices.Concat(p.Scale.settings(algorithm, env), targets, more)
-	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed,
-		Tune: runs.Assign(set...)}.Config()
+	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed, Tune: runs.Assign(set...)}.Config()
 	if err != nil {
 		return sweep.Need{}, err
 	}
@@ -212,12 +204,10 @@ func (p planner) targets(algorithm, env string) ([]string, error) {
 	i := slices.IndexFunc(p.Targets, func(t results.SMERLTarget) bool { return t.Env == env })
 	switch {
 	case i >= 0:
-		return []string{assign("smerl_target", p.Targets[i].Target),
-			assign("smerl_margin", p.Targets[i].Margin)}, nil
+		return []string{assign("smerl_target", p.Targets[i].Target), assign("smerl_margin", p.Targets[i].Margin)}, nil
 	case len(p.Targets) > 0 || p.Scale == Medium:
 		return nil, fmt.Errorf("SMERL has no target on %s at scale %s: run the experiment "+
-			"smerl-targets at that scale first, and pass its smerl_targets_summary.csv with "+
-			"--targets", env, p.Scale)
+			"smerl-targets at that scale first, and pass its smerl_targets_summary.csv with --targets", env, p.Scale)
 	}
 	return nil, nil
 }
@@ -299,8 +289,7 @@ func (p planner) sensitivity(algorithm, env string, seed int64) error {
 	}
 	for _, a := range values[0] {
 		for _, b := range values[1] {
-			run, err := p.train(algorithm, env, seed, assign(grid.Settings[0], a),
-				assign(grid.Settings[1], b))
+			run, err := p.train(algorithm, env, seed, assign(grid.Settings[0], a), assign(grid.Settings[1], b))
 			if err != nil {
 				return err
 			}
@@ -333,8 +322,7 @@ func (p planner) prior(algorithm, env string, seed int64) error {
 		if full {
 			label += ", no prior"
 		}
-		_, err := p.addTraining(label, algorithm, env, seed,
-			"descriptor_full_state="+strconv.FormatBool(full))
+		_, err := p.addTraining(label, algorithm, env, seed, "descriptor_full_state="+strconv.FormatBool(full))
 		if err != nil {
 			return err
 		}

@@ -58,8 +58,7 @@ func PrepareIn(ctx context.Context, dir string, o RunOptions, needs ...string) e
 		if err := complete(ctx, experiment, wanted, o); err != nil {
 			return fmt.Errorf("experiment %s: %w", experiment, err)
 		}
-		fmt.Fprintf(o.Log, "%s: all %d runs are complete in %s\n", experiment, len(wanted),
-			shortPath(o.Runs))
+		fmt.Fprintf(o.Log, "%s: all %d runs are complete in %s\n", experiment, len(wanted), shortPath(o.Runs))
 	}
 	return nil
 }
@@ -105,8 +104,7 @@ func complete(ctx context.Context, experiment string, lines []sweep.Line, o RunO
 	if missing == 0 {
 		return nil
 	}
-	fmt.Fprintf(o.Log,
-		"%s: running the %d missing of %d runs; if interrupted, rerun the cell to resume\n",
+	fmt.Fprintf(o.Log, "%s: running the %d missing of %d runs; if interrupted, rerun the cell to resume\n",
 		experiment, missing, len(lines))
 	bar := progress.NewBar(experiment, o.Quiet)
 	o.Quiet = true

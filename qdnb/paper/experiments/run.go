@@ -72,8 +72,7 @@ func Run(ctx context.Context, lines []sweep.Line, o RunOptions) error {
 		rest = held
 	}
 	if len(failures) > 0 {
-		return fmt.Errorf("%d of %d lines %w: %s", len(failures), len(lines), ErrFailed,
-			strings.Join(failures, "; "))
+		return fmt.Errorf("%d of %d lines %w: %s", len(failures), len(lines), ErrFailed, strings.Join(failures, "; "))
 	}
 	e.say("all %d lines are done", len(lines))
 	return nil
@@ -83,8 +82,7 @@ func Run(ctx context.Context, lines []sweep.Line, o RunOptions) error {
 // job array. It waits for other processes that hold the same runs.
 func RunIndex(ctx context.Context, lines []sweep.Line, index int, o RunOptions) error {
 	if index < 0 || index >= len(lines) {
-		return fmt.Errorf("index %d is out of range: the plan has %d lines, 0 to %d", index, len(lines),
-			len(lines)-1)
+		return fmt.Errorf("index %d is out of range: the plan has %d lines, 0 to %d", index, len(lines), len(lines)-1)
 	}
 	return newExecutor(o, lines).line(ctx, index, true)
 }
@@ -134,14 +132,12 @@ func (e *executor) line(ctx context.Context, index int, wait bool) error {
 		if err := e.failed[need.Run.Name()]; err != nil {
 			return fmt.Errorf("needs %s, which failed", need.Run.Name())
 		}
-		err := e.ensure(ctx, need.Run, need.Budget, wait, announce,
-			func() error { return e.train(ctx, need.Run, need.Budget) })
+		err := e.ensure(ctx, need.Run, need.Budget, wait, announce, func() error { return e.train(ctx, need.Run, need.Budget) })
 		if err != nil {
 			return err
 		}
 	}
-	return e.ensure(ctx, line.Run, line.Budget, wait, announce,
-		func() error { return e.execute(ctx, line) })
+	return e.ensure(ctx, line.Run, line.Budget, wait, announce, func() error { return e.execute(ctx, line) })
 }
 
 // ensure calls work to complete a run unless it is already complete. If another process holds the
@@ -233,8 +229,7 @@ func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) erro
 	run, err := qdnb.Train(ctx, spec)
 	if paper := results.PaperSteps(c.Algorithm, c.Env); err == nil && b.Time+b.CPU > 0 && paper > 0 {
 		steps := float64(run.Status.EnvSteps)
-		e.say("%s ran %.3g environment steps, %.2g of the paper's %.3g", c.Name(), steps,
-			steps/float64(paper), float64(paper))
+		e.say("%s ran %.3g environment steps, %.2g of the paper's %.3g", c.Name(), steps, steps/float64(paper), float64(paper))
 	}
 	return err
 }

@@ -73,10 +73,8 @@ var parts = []part{
 		"evaluation_interval=10000 early_interval=0",
 		"env_batch_size=50 replay_buffer_size=50000 batch_size=128 evaluation_states=8 " +
 			"evaluation_interval=2500 early_interval=500",
-		"env_batch_size=10 replay_buffer_size=2000 batch_size=32 evaluation_states=2 " +
-			"evaluation_interval=500 early_interval=0"},
-	{"diversity_hidden",
-		"diversity_hidden=64,64", "diversity_hidden=64,64", "diversity_hidden=16,16"},
+		"env_batch_size=10 replay_buffer_size=2000 batch_size=32 evaluation_states=2 evaluation_interval=500 early_interval=0"},
+	{"diversity_hidden", "diversity_hidden=64,64", "diversity_hidden=64,64", "diversity_hidden=16,16"},
 }
 
 // smallPPGA are settings with which a generation of PPGA takes seconds, not minutes.

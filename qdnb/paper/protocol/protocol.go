@@ -13,8 +13,7 @@ import (
 
 // Environments lists the training environments in the order of the paper's figures.
 func Environments() []string {
-	return []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni",
-		"halfcheetah-uni"}
+	return []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
 }
 
 // Where lists the training environments that satisfy a condition, in the order of [Environments].

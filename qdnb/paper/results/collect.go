@@ -21,8 +21,7 @@ import (
 // without lines is an error.
 func Collect(root string, lines []sweep.Line) (*Tables, error) {
 	if len(lines) == 0 {
-		return nil, fmt.Errorf("there are no runs in %s: make some with `qdnb sweep plan` and `qdnb "+
-			"sweep run`", root)
+		return nil, fmt.Errorf("there are no runs in %s: make some with `qdnb sweep plan` and `qdnb sweep run`", root)
 	}
 	t := &Tables{Lines: len(lines), Generations: map[string]int64{}}
 	type key struct{ experiment, label, run string }
@@ -201,8 +200,7 @@ func readAdapted(run *runs.Run, line sweep.Line) (Adapted, error) {
 	}
 	for _, v := range adaptation.Values {
 		skill, score := v.Best()
-		a.Values = append(a.Values, Value{Index: v.Index, X: v.X, Y: v.Y, Score: score, Skill: skill,
-			Skills: v.Count})
+		a.Values = append(a.Values, Value{Index: v.Index, X: v.X, Y: v.Y, Score: score, Skill: skill, Skills: v.Count})
 	}
 	return a, nil
 }

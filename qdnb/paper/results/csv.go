@@ -50,17 +50,14 @@ type file struct {
 
 func (t *Tables) files() []file {
 	training := file{name: "training.csv", header: "experiment,label,algorithm,env,seed,run,env_steps," +
-		"seconds,generation,max_fitness,coverage,qd_score,finished,paper_steps,steps_ratio,a_name,a," +
-		"b_name,b,prior"}
-	curves := file{name: "curves.csv", header: "experiment,label,env,seed,run,env_steps,seconds," +
-		"max_fitness,coverage,qd_score"}
+		"seconds,generation,max_fitness,coverage,qd_score,finished,paper_steps,steps_ratio,a_name,a,b_name,b,prior"}
+	curves := file{name: "curves.csv", header: "experiment,label,env,seed,run,env_steps,seconds,max_fitness,coverage,qd_score"}
 	for _, r := range t.Trained {
 		training.add(r.Experiment, r.Label, r.Algorithm, r.Env, r.Seed, r.Run, r.EnvSteps, r.Seconds,
 			r.Generation, r.MaxFitness, r.Coverage, r.QDScore, r.Finished, r.PaperSteps(), r.StepsRatio(),
 			r.A.Name, r.A.Value, r.B.Name, r.B.Value, r.Prior)
 		for _, p := range r.Curve {
-			curves.add(r.Experiment, r.Label, r.Env, r.Seed, r.Run, p.EnvSteps, p.Seconds, p.MaxFitness,
-				p.Coverage, p.QDScore)
+			curves.add(r.Experiment, r.Label, r.Env, r.Seed, r.Run, p.EnvSteps, p.Seconds, p.MaxFitness, p.Coverage, p.QDScore)
 		}
 	}
 	adaptation := file{name: "adaptation.csv", header: "experiment,label,env,seed,perturbation,index,x,y," +
@@ -71,8 +68,7 @@ func (t *Tables) files() []file {
 				a.Gain(v.X), v.Skill, v.Skills)
 		}
 	}
-	control := file{name: "control.csv", header: "label,seed,env_steps,fitness_mean,fitness_max," +
-		"hurdles_mean,hurdles_max"}
+	control := file{name: "control.csv", header: "label,seed,env_steps,fitness_mean,fitness_max,hurdles_mean,hurdles_max"}
 	for _, c := range t.Controlled {
 		for _, p := range c.Curve {
 			control.add(c.Label, c.Seed, p.EnvSteps, p.FitnessMean, p.FitnessMax, p.HurdlesMean, p.HurdlesMax)
@@ -123,8 +119,7 @@ func (t *Tables) summary() file {
 	}
 	for _, p := range t.Sensitivity() {
 		setting := fmt.Sprintf("%s=%g %s=%g", p.A.Name, p.A.Value, p.B.Name, p.B.Value)
-		add(ExperimentSensitivity, p.Label, p.Env, "qd_score_normalised "+setting, none,
-			[]float64{p.Normalised})
+		add(ExperimentSensitivity, p.Label, p.Env, "qd_score_normalised "+setting, none, []float64{p.Normalised})
 	}
 	for _, prior := range []bool{true, false} {
 		for _, algorithm := range records.Compared("-reward") {
@@ -132,8 +127,7 @@ func (t *Tables) summary() file {
 			if !prior {
 				label += ", no prior"
 			}
-			add(ExperimentPrior, label, "ant-omni", string(Coverage), none,
-				Coverage.Scores(t.PriorRuns(algorithm, prior)))
+			add(ExperimentPrior, label, "ant-omni", string(Coverage), none, Coverage.Scores(t.PriorRuns(algorithm, prior)))
 		}
 	}
 	t.summariseSkills(add)
@@ -141,8 +135,7 @@ func (t *Tables) summary() file {
 }
 
 // summariseSkills adds the rows of adaptation and control.
-func (t *Tables) summariseSkills(add func(experiment, label, env, metric string, x float64,
-	values []float64)) {
+func (t *Tables) summariseSkills(add func(experiment, label, env, metric string, x float64, values []float64)) {
 	type key struct{ perturbation, env, label string }
 	var seen []key
 	for _, a := range t.Adapted {
@@ -156,10 +149,8 @@ func (t *Tables) summariseSkills(add func(experiment, label, env, metric string,
 			continue
 		}
 		for _, x := range t.Multipliers(a.Perturbation, a.Env) {
-			add(ExperimentAdaptation, a.Label, a.Env, a.Perturbation, x,
-				t.Adaptation(a.Perturbation, a.Env, a.Label, x))
-			add(ExperimentAdaptation, a.Label, a.Env, a.Perturbation+" gain", x,
-				t.Gains(a.Perturbation, a.Env, a.Label, x))
+			add(ExperimentAdaptation, a.Label, a.Env, a.Perturbation, x, t.Adaptation(a.Perturbation, a.Env, a.Label, x))
+			add(ExperimentAdaptation, a.Label, a.Env, a.Perturbation+" gain", x, t.Gains(a.Perturbation, a.Env, a.Label, x))
 		}
 	}
 	for _, label := range t.Labels() {
@@ -225,8 +216,7 @@ func (t *Tables) SMERLTargets() []SMERLTarget {
 	var list []SMERLTarget
 	for env, x := range samples {
 		target := stats.Median(x)
-		list = append(list, SMERLTarget{Env: env, Seeds: len(x), Target: target,
-			Margin: 0.1 * math.Abs(target)})
+		list = append(list, SMERLTarget{Env: env, Seeds: len(x), Target: target, Margin: 0.1 * math.Abs(target)})
 	}
 	slices.SortFunc(list, func(a, b SMERLTarget) int { return byEnv(a.Env, b.Env) })
 	return list
@@ -240,8 +230,7 @@ const smerlTargetsHeader = "env,seeds,target,margin"
 func ReadSMERLTargets(path string) ([]SMERLTarget, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("SMERL's targets: %w; write them with `qdnb sweep results` for the "+
-			"experiment smerl-targets", err)
+		return nil, fmt.Errorf("SMERL's targets: %w; write them with `qdnb sweep results` for the experiment smerl-targets", err)
 	}
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()

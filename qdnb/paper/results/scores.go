@@ -201,8 +201,7 @@ func (m Metric) Reached(x float64, r Trained) float64 {
 
 // alone reports whether the runs of an experiment are compared with each other only.
 func alone(experiment string) bool {
-	return slices.Contains([]string{ExperimentSensitivity, ExperimentPrior, ExperimentTargets},
-		experiment)
+	return slices.Contains([]string{ExperimentSensitivity, ExperimentPrior, ExperimentTargets}, experiment)
 }
 
 // Share returns the largest share of the paper's environment steps, at most 1, that every complete

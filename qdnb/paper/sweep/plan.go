@@ -60,8 +60,7 @@ func Read(r io.Reader, name string) ([]Line, error) {
 func ReadFile(path string) ([]Line, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("plan %s does not exist: write one with `qdnb sweep plan "+
-			"--experiment training > %s`", path, path)
+		return nil, fmt.Errorf("plan %s does not exist: write one with `qdnb sweep plan --experiment training > %s`", path, path)
 	} else if err != nil {
 		return nil, err
 	}

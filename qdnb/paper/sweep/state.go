@@ -171,8 +171,7 @@ func Total(states []State) Totals {
 		for _, seconds := range similar[s.kind()] {
 			others += seconds / float64(len(similar[s.kind()]))
 		}
-		seconds := cmp.Or(s.extrapolated(), s.Budget.Time.Seconds(),
-			s.CPUSeconds/float64(runtime.NumCPU()), others)
+		seconds := cmp.Or(s.extrapolated(), s.Budget.Time.Seconds(), s.CPUSeconds/float64(runtime.NumCPU()), others)
 		if seconds == 0 {
 			t.Left.Unknown++
 		}

@@ -212,8 +212,7 @@ func (b *drawnBar) ticksBelow(style draw.TextStyle, span [2]vg.Length) []plot.Ti
 
 // extent returns where the label of a tick below begins and ends. The label is centred at the tick
 // but does not extend far beyond the bar.
-func (b *drawnBar) extent(t plot.Tick, style draw.TextStyle, span [2]vg.Length) (left,
-	right vg.Length) {
+func (b *drawnBar) extent(t plot.Tick, style draw.TextStyle, span [2]vg.Length) (left, right vg.Length) {
 	half := style.Width(t.Label) / 2
 	x := max(min(b.position(t.Value, span), span[1]+barOverhang[1]-half), span[0]-barOverhang[0]+half)
 	return x - half, x + half

@@ -56,12 +56,10 @@ func MetaEpisode(e HurdleEpisode) (Grid, error) {
 
 func (e *HurdleEpisode) check() error {
 	if len(e.X) != len(e.Z) || len(e.X) == 0 {
-		return fmt.Errorf("%d x and %d z values: want equal numbers of both, at least one", len(e.X),
-			len(e.Z))
+		return fmt.Errorf("%d x and %d z values: want equal numbers of both, at least one", len(e.X), len(e.Z))
 	}
 	if e.Decision < 1 || len(e.Skills) != (len(e.X)+e.Decision-1)/e.Decision {
-		return fmt.Errorf("%d skills of %d steps each do not cover %d steps", len(e.Skills), e.Decision,
-			len(e.X))
+		return fmt.Errorf("%d skills of %d steps each do not cover %d steps", len(e.Skills), e.Decision, len(e.X))
 	}
 	for _, h := range e.Hurdles {
 		if !finite(h.X) || !finite(h.Radius) || h.Radius <= 0 {
@@ -108,8 +106,7 @@ func (e *HurdleEpisode) plotSide(c draw.Canvas, p *plot.Plot, colors map[int]col
 		var circle []vg.Point // an ellipse when drawn, as the axes have different scales
 		for k := range 48 {
 			angle := 2 * math.Pi * float64(k) / 48
-			circle = append(circle, vg.Point{X: toX(h.X + h.Radius*math.Cos(angle)),
-				Y: toZ(h.Radius + h.Radius*math.Sin(angle))})
+			circle = append(circle, vg.Point{X: toX(h.X + h.Radius*math.Cos(angle)), Y: toZ(h.Radius + h.Radius*math.Sin(angle))})
 		}
 		c.FillPolygon(wallColor, c.ClipPolygonXY(circle))
 	}
@@ -128,8 +125,7 @@ func (e *HurdleEpisode) plotStrip(c draw.Canvas, p *plot.Plot, colors map[int]co
 	style.YAlign = draw.YCenter
 	for k, skill := range e.Skills {
 		from, to := float64(k*e.Decision), float64(min(len(e.X), (k+1)*e.Decision))
-		block := vg.Rectangle{Min: vg.Point{X: toX(from), Y: toY(0)},
-			Max: vg.Point{X: toX(to), Y: toY(1)}}
+		block := vg.Rectangle{Min: vg.Point{X: toX(from), Y: toY(0)}, Max: vg.Point{X: toX(to), Y: toY(1)}}
 		col := colors[skill]
 		c.SetColor(col)
 		c.Fill(block.Path())
@@ -141,7 +137,6 @@ func (e *HurdleEpisode) plotStrip(c draw.Canvas, p *plot.Plot, colors map[int]co
 		if 0.3*float64(col.R)+0.59*float64(col.G)+0.11*float64(col.B) > 140 { // dark on light
 			style.Color = ink
 		}
-		c.FillText(style, vg.Point{X: (block.Min.X + block.Max.X) / 2,
-			Y: (block.Min.Y + block.Max.Y) / 2}, label)
+		c.FillText(style, vg.Point{X: (block.Min.X + block.Max.X) / 2, Y: (block.Min.Y + block.Max.Y) / 2}, label)
 	}
 }

@@ -106,8 +106,7 @@ func (f *Figure) Save(path string) error {
 
 func (f *Figure) encode(format string) ([]byte, error) {
 	if !slices.Contains(formats, format) {
-		return nil, fmt.Errorf("unknown format %q: use a file name that ends in one of %s",
-			format, strings.Join(formats, ", "))
+		return nil, fmt.Errorf("unknown format %q: use a file name that ends in one of %s", format, strings.Join(formats, ", "))
 	}
 	if format == ".png" {
 		return f.PNG(Resolution)
@@ -140,8 +139,7 @@ func (f *Figure) Image(dpi int) (image.Image, error) {
 	if err := f.checkSize(); err != nil {
 		return nil, err
 	}
-	if pixels := f.width.Dots(float64(dpi)) * f.height.Dots(float64(dpi)); dpi <= 0 ||
-		pixels > maxPixels {
+	if pixels := f.width.Dots(float64(dpi)) * f.height.Dots(float64(dpi)); dpi <= 0 || pixels > maxPixels {
 		return nil, fmt.Errorf("figures: %.3g x %.3g in at %d dots per inch: want a positive resolution and at "+
 			"most %.0f million pixels", f.width/vg.Inch, f.height/vg.Inch, dpi, maxPixels/1e6)
 	}
@@ -347,8 +345,7 @@ func checkPath(p vg.Path) {
 
 // fillString calls fill with the parts of a text that can be drawn, and draws a box for each
 // character that is not coded or not in the font, as wide as the text was measured.
-func fillString(c vg.Canvas, f font.Face, at vg.Point, s string, coded func(rune) bool,
-	fill func(at vg.Point, s string)) {
+func fillString(c vg.Canvas, f font.Face, at vg.Point, s string, coded func(rune) bool, fill func(at vg.Point, s string)) {
 	missing := func(r rune) bool {
 		glyph, err := f.Face.GlyphIndex(nil, r)
 		return err != nil || glyph == 0 || !coded(r)

@@ -339,8 +339,7 @@ func (l *layout) shareAxes(many bool) {
 // shows reports whether a neighbour's axis shows the numbers and the label of an axis, too.
 func shows(neighbour, axis *plot.Axis) bool {
 	return neighbour.Min == axis.Min && neighbour.Max == axis.Max &&
-		(axis.Label.Text == "" || axis.Label.Text == neighbour.Label.Text) &&
-		reflect.DeepEqual(neighbour.Scale, axis.Scale) &&
+		(axis.Label.Text == "" || axis.Label.Text == neighbour.Label.Text) && reflect.DeepEqual(neighbour.Scale, axis.Scale) &&
 		reflect.DeepEqual(neighbour.Tick.Marker, axis.Tick.Marker)
 }
 

@@ -42,8 +42,7 @@ func Images(columns int, pictures ...Picture) (grid Grid, err error) {
 		}
 		for _, label := range p.Labels {
 			if !finite(label.X) || !finite(label.Y) {
-				return Grid{}, fmt.Errorf("figures: label %q of picture %d (%s) is at %g, %g", label.Text, i,
-					p.Title, label.X, label.Y)
+				return Grid{}, fmt.Errorf("figures: label %q of picture %d (%s) is at %g, %g", label.Text, i, p.Title, label.X, label.Y)
 			}
 		}
 		view, err := plane(Axes{Title: p.Title}, [2]float64{}, [2]float64{float64(size.X), float64(size.Y)}, true)

@@ -34,8 +34,7 @@ func MarkedIntervals(a Axes, rows []Interval, value string, marks ...string) (*P
 	}
 	p.Legend = append(p.Legend, Entry{Text: value, Mark: &Interval{}})
 	for i, name := range marks {
-		p.Legend = append(p.Legend, Entry{Text: name,
-			Mark: glyph(func(c draw.Canvas) { drawMark(c, i, c.Center()) })})
+		p.Legend = append(p.Legend, Entry{Text: name, Mark: glyph(func(c draw.Canvas) { drawMark(c, i, c.Center()) })})
 	}
 	return p, nil
 }
@@ -105,8 +104,7 @@ func (r *Interval) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	for _, x := range r.Points {
 		if inside(x) {
-			c.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: 1.6, Shape: draw.RingGlyph{}},
-				vg.Point{X: toX(x), Y: y})
+			c.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: 1.6, Shape: draw.RingGlyph{}}, vg.Point{X: toX(x), Y: y})
 		}
 	}
 	if inside(r.Value) {
@@ -124,8 +122,7 @@ func drawBar(c draw.Canvas, bar color.NRGBA, low, high, y vg.Length) {
 	const barHeight = vg.Length(4)
 	bar.A = 0x60
 	c.SetColor(bar)
-	c.Fill(vg.Rectangle{Min: vg.Point{X: low, Y: y - barHeight/2},
-		Max: vg.Point{X: high, Y: y + barHeight/2}}.Path())
+	c.Fill(vg.Rectangle{Min: vg.Point{X: low, Y: y - barHeight/2}, Max: vg.Point{X: high, Y: y + barHeight/2}}.Path())
 }
 
 func drawDot(c draw.Canvas, dot color.NRGBA, at vg.Point) {

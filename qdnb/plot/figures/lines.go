@@ -284,8 +284,7 @@ type Vertical float64
 func (x Vertical) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, _ := p.Transforms(&c)
 	if at := toX(float64(x)); at >= c.Min.X && at <= c.Max.X {
-		c.StrokeLine2(draw.LineStyle{Color: axisColor, Width: 0.6, Dashes: []vg.Length{2, 2}},
-			at, c.Min.Y, at, c.Max.Y)
+		c.StrokeLine2(draw.LineStyle{Color: axisColor, Width: 0.6, Dashes: []vg.Length{2, 2}}, at, c.Min.Y, at, c.Max.Y)
 	}
 }
 
@@ -302,8 +301,7 @@ func checkAxis(name string, limits [2]float64, log bool) error {
 // axisRange returns limits. If both are 0, it returns the range of the drawable values plus a
 // margin (a fraction of the range). Without drawable values it returns 0 to 1, or 1 to 10 on a
 // logarithmic axis.
-func axisRange(limits [2]float64, log bool, margin float64, values [][]float64) (low,
-	high float64) {
+func axisRange(limits [2]float64, log bool, margin float64, values [][]float64) (low, high float64) {
 	if limits != [2]float64{} {
 		return limits[0], limits[1]
 	}
@@ -382,8 +380,7 @@ func drawable(v float64, log bool) bool { return finite(v) && (!log || v > 0) }
 //
 // The X values of each run must increase. Quantiles match NumPy's default (type 7 of Hyndman and
 // Fan 1996).
-func Quartiles(name string, runs []Series, at []float64,
-	average func([]float64) float64) (Series, error) {
+func Quartiles(name string, runs []Series, at []float64, average func([]float64) float64) (Series, error) {
 	if average == nil {
 		average = stats.Median
 	}
@@ -431,8 +428,7 @@ func Quartiles(name string, runs []Series, at []float64,
 	}
 	if len(s.X) == 0 {
 		return Series{},
-			fmt.Errorf("figures: the runs of %q cover %g to %g, which has none of the %d x values", name,
-				from, to, len(at))
+			fmt.Errorf("figures: the runs of %q cover %g to %g, which has none of the %d x values", name, from, to, len(at))
 	}
 	return s, nil
 }

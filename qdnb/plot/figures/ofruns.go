@@ -123,8 +123,7 @@ func points(flat []float32) (rows [][2]float64) {
 }
 
 func titleOf(run *runs.Run, generation int64) string {
-	return fmt.Sprintf("%s on %s, generation %s", MethodName(run.Config.Algorithm), run.Config.Env,
-		grouped(generation))
+	return fmt.Sprintf("%s on %s, generation %s", MethodName(run.Config.Algorithm), run.Config.Env, grouped(generation))
 }
 
 // Progress draws a run in training: its repertoire so far, if descriptors have two components, or else
@@ -247,8 +246,7 @@ func Metrics(trained []*runs.Run, axes ...Axis) (Grid, error) {
 // [Quartiles]. If a run lacks a column, it returns an error that lists the columns of the run.
 func Columns(trained []*runs.Run, axis Axis, columns ...string) (Grid, error) {
 	if len(trained) == 0 || len(columns) == 0 {
-		return Grid{}, fmt.Errorf("figures: %d columns of %d runs: want at least one of each", len(columns),
-			len(trained))
+		return Grid{}, fmt.Errorf("figures: %d columns of %d runs: want at least one of each", len(columns), len(trained))
 	}
 	cell.Begin()
 	panels, err := columnPanels(trained, axis, true, columns...)

@@ -75,8 +75,7 @@ func Improvements(a Axes, pairs ...[2]Scores) (*Panel, error) {
 		}
 		x, y := pair[0], pair[1]
 		if len(x.Tasks) != len(y.Tasks) {
-			return nil, fmt.Errorf("figures: %q has scores of %d tasks, and %q of %d", x.Name, len(x.Tasks), y.Name,
-				len(y.Tasks))
+			return nil, fmt.Errorf("figures: %q has scores of %d tasks, and %q of %d", x.Name, len(x.Tasks), y.Name, len(y.Tasks))
 		}
 		style := Style{Name: MethodName(x.Name) + " over " + MethodName(y.Name), Color: MethodStyles(x.Name)[x.Name].Color}
 		interval := stats.ImprovementInterval(stats.Source(1), x.Tasks, y.Tasks, stats.DefaultResamples, 0.95)

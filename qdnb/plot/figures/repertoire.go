@@ -29,8 +29,7 @@ var ByFitness = Metric{"Fitness", func(r *runs.Repertoire) ([]float64, error) {
 // [runs.Repertoire.Origins].
 var ByGeneration = Metric{"Generation of discovery", func(r *runs.Repertoire) (values []float64, err error) {
 	if len(r.Origins) != 2*r.Cells() {
-		return nil, fmt.Errorf("the repertoire does not record when its solutions were found: only those of " +
-			"neuroevolution do")
+		return nil, fmt.Errorf("the repertoire does not record when its solutions were found: only those of neuroevolution do")
 	}
 	for cell := range r.Fitnesses {
 		generation := math.NaN()
@@ -220,8 +219,7 @@ func ParetoFronts(run *runs.Run) (*Panel, error) {
 		return nil, err
 	}
 	cells := Series{Name: "a cell", Style: &Style{Name: "Front of a cell", Color: rgb(0xb0b0b0)}}
-	global := Series{Name: "all", Style: &Style{Name: "Front of all solutions",
-		Color: color.NRGBA{A: 0xff}}}
+	global := Series{Name: "all", Style: &Style{Name: "Front of all solutions", Color: color.NRGBA{A: 0xff}}}
 	var all [][]float64
 	for _, front := range newest.Fronts() {
 		cells.add(append(pareto.Front(front), []float64{math.NaN(), math.NaN()})) // a gap

@@ -65,8 +65,7 @@ func (a *Arena) addSkills(run *runs.Run) (*runs.Skills, error) {
 	steps, n := skills.Steps(), len(skills.Which)
 	switch {
 	case n == 0:
-		return nil, fmt.Errorf("the skills of %s were not evaluated: there are no trajectories to draw",
-			run.Name())
+		return nil, fmt.Errorf("the skills of %s were not evaluated: there are no trajectories to draw", run.Name())
 	case steps == 0 || skills.Dims() != 2:
 		return nil, fmt.Errorf("the evaluation of %s kept no positions to draw", run.Name())
 	}
@@ -131,8 +130,7 @@ func firstEpisode(positions, descriptor []float32, goal *Rect) int {
 // contains reports whether a point is in the rectangle, allowing for float32 rounding at its edges.
 func contains(r Rect, x, y float64) bool {
 	const margin = 1e-6
-	return x > min(r.X0, r.X1)-margin && x < max(r.X0, r.X1)+margin && y > min(r.Y0,
-		r.Y1)-margin && y < max(r.Y0, r.Y1)+margin
+	return x > min(r.X0, r.X1)-margin && x < max(r.X0, r.X1)+margin && y > min(r.Y0, r.Y1)-margin && y < max(r.Y0, r.Y1)+margin
 }
 
 // Adaptation draws the result of an adaptation run: a method's score against the values of the
@@ -148,8 +146,7 @@ func Adaptation(run *runs.Run) (*Panel, error) {
 		return nil, fmt.Errorf("figures: %w", err)
 	}
 	method, _, _ := strings.Cut(adaptation.Skills, "-"+run.Config.Env+"-")
-	axes := Axes{XLabel: MultiplierLabel(adaptation.Perturbation),
-		YLabel: "median fitness of the best skill"}
+	axes := Axes{XLabel: MultiplierLabel(adaptation.Perturbation), YLabel: "median fitness of the best skill"}
 	best, fixed := Series{Name: method}, Series{Name: "best skill on average"}
 	chosen := -1
 	for _, v := range adaptation.Values {

@@ -56,8 +56,7 @@ func checkRange(name string, axis *plot.Axis) error {
 	if math.Abs(low) <= largest && math.Abs(high) <= largest || math.IsInf(low, 1) && math.IsInf(high, -1) {
 		return nil
 	}
-	return fmt.Errorf("the %s axis goes from %g to %g: want finite limits; leave out values that are not", name,
-		low, high)
+	return fmt.Errorf("the %s axis goes from %g to %g: want finite limits; leave out values that are not", name, low, high)
 }
 
 // labelRoom is the room of labels of axes while the sizes of the axes are unknown.

@@ -43,8 +43,7 @@ var (
 // it in PDF files.
 func textStyle(size vg.Length) text.Style {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
-	return text.Style{Color: ink, Font: f, XAlign: draw.XCenter, YAlign: draw.YBottom,
-		Handler: plot.DefaultTextHandler}
+	return text.Style{Color: ink, Font: f, XAlign: draw.XCenter, YAlign: draw.YBottom, Handler: plot.DefaultTextHandler}
 }
 
 // linearScale is plot.LinearScale for ranges that overflow, too.

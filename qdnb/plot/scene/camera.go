@@ -104,8 +104,7 @@ func fit(box r3.Box, azimuth, elevation, aspect float64) Camera {
 		height += (most[2] - most[3]) / 2 * tall
 	}
 	target = along(along(target, right, side), up, height)
-	return Camera{Eye: vecOf(along(target, ahead, -viewMargin*max(d, 1e-3))), Target: vecOf(target),
-		Angle: viewAngle}
+	return Camera{Eye: vecOf(along(target, ahead, -viewMargin*max(d, 1e-3))), Target: vecOf(target), Angle: viewAngle}
 }
 
 // axes returns the directions of the picture: right, up, and into it.
@@ -134,8 +133,7 @@ func (c Camera) Project(p Vec, width, height int) (x, y float64, ok bool) {
 }
 
 func (c Camera) check() error {
-	if !finite(c.Eye[:]...) || !finite(c.Target[:]...) || c.Eye == c.Target || !(c.Angle > 0 &&
-		c.Angle < 170) {
+	if !finite(c.Eye[:]...) || !finite(c.Target[:]...) || c.Eye == c.Target || !(c.Angle > 0 && c.Angle < 170) {
 		return fmt.Errorf("scene: a camera at %v that looks at %v with a field of view of %g degrees: "+
 			"want two different finite points and an angle between 0 and 170", c.Eye, c.Target, c.Angle)
 	}

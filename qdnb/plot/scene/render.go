@@ -67,8 +67,7 @@ func Strip(f *Film, n, width, height int) (image.Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		draw.Draw(strip, image.Rect(i*(width+gap), 0, i*(width+gap)+width, height), picture,
-			image.Point{}, draw.Src)
+		draw.Draw(strip, image.Rect(i*(width+gap), 0, i*(width+gap)+width, height), picture, image.Point{}, draw.Src)
 	}
 	return strip, nil
 }
@@ -77,9 +76,8 @@ func Strip(f *Film, n, width, height int) (image.Image, error) {
 var (
 	lightDirection = unit(r3.Vec{X: -0.42, Y: -0.5, Z: 1}) // towards the lamp
 	background     = rgb{1, 1, 1}
-	groundColors   = [2]rgb{linear(color.NRGBA{R: 0xf6, G: 0xf6, B: 0xf5}),
-		linear(color.NRGBA{R: 0xe4, G: 0xe5, B: 0xe7})}
-	pathColor = linear(color.NRGBA{R: 0xb0, G: 0x3a, B: 0x7a})
+	groundColors   = [2]rgb{linear(color.NRGBA{R: 0xf6, G: 0xf6, B: 0xf5}), linear(color.NRGBA{R: 0xe4, G: 0xe5, B: 0xe7})}
+	pathColor      = linear(color.NRGBA{R: 0xb0, G: 0x3a, B: 0x7a})
 )
 
 const (

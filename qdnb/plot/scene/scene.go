@@ -131,8 +131,7 @@ func (f *Film) Check() error {
 			}
 		}
 		if b.Fixed && (!finite(b.Pose.Position[:]...) || !b.Pose.Rotation.isRotation()) {
-			return fmt.Errorf("scene: the pose of %s is %v: want finite numbers and a nonzero "+
-				"quaternion", b.Name, b.Pose)
+			return fmt.Errorf("scene: the pose of %s is %v: want finite numbers and a nonzero quaternion", b.Name, b.Pose)
 		}
 	}
 	switch {
@@ -148,8 +147,7 @@ func (f *Film) Check() error {
 		return fmt.Errorf("scene: %d rewards for %d frames", len(f.Rewards), len(f.Frames))
 	}
 	for i, j := range f.Joints() {
-		if j != nil && (j.Parent < 0 || j.Parent >= i || !finite(j.InParent[:]...) ||
-			!finite(j.InBody[:]...)) {
+		if j != nil && (j.Parent < 0 || j.Parent >= i || !finite(j.InParent[:]...) || !finite(j.InBody[:]...)) {
 			return fmt.Errorf("scene: the joint of moving body %d is %+v: want an earlier one as its "+
 				"parent and finite points", i, *j)
 		}
@@ -160,8 +158,7 @@ func (f *Film) Check() error {
 		}
 		for _, pose := range frame {
 			if !finite(pose.Position[:]...) || !pose.Rotation.isRotation() {
-				return fmt.Errorf("scene: frame %d has the pose %v: want finite numbers and a nonzero "+
-					"quaternion", t, pose)
+				return fmt.Errorf("scene: frame %d has the pose %v: want finite numbers and a nonzero quaternion", t, pose)
 			}
 		}
 	}

@@ -80,7 +80,6 @@ var minus = regexp.MustCompile(`(^|[^\pL\pN.\-_/])-(\d|inf\b)|(\de)-(\d)`)
 func shown(text string) string { return minus.ReplaceAllString(line(text), "$1$3−$2$4") }
 
 // numbersOnly matches one or more numbers with signs between them, as in "7.89e5 (± 2.87e5) [5]".
-var numbersOnly = regexp.MustCompile(`^[-−+±×<>≈(\[ ]*` + number + `([^\pL\pN]+` + number +
-	`)*[^\pL\pN]*$`)
+var numbersOnly = regexp.MustCompile(`^[-−+±×<>≈(\[ ]*` + number + `([^\pL\pN]+` + number + `)*[^\pL\pN]*$`)
 
 const number = `(\d[\d.]*(e[-+]?\d+|[kMG])?|nan|inf)` // also those of [Count]

@@ -23,8 +23,7 @@ func line(text string) string { return strings.Join(strings.Fields(text), " ") }
 // would not treat as text. A backslash becomes an entity, because two backslashes before a bracket
 // start a formula in JupyterLab.
 var markdownEscapes = strings.NewReplacer(`\`, "&#92;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`",
-	"<", `\<`, "~", `\~`, "$", `\$`,
-	"&", `\&`, "](", `]\(`)
+	"<", `\<`, "~", `\~`, "$", `\$`, "&", `\&`, "](", `]\(`)
 
 func markdown(text string) string { return markdownEscapes.Replace(shown(text)) }
 
@@ -100,8 +99,7 @@ var latexEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", 
 	`$\rightarrow$`, "↑", `$\uparrow$`, "↓", `$\downarrow$`, "∞", `$\infty$`,
 	"✓", `\checkmark{}`, "–", `--`, "—", `---`, "’", `'`, "·", `$\cdot$`, "²", `$^2$`,
 	"α", `$\alpha$`, "β", `$\beta$`, "γ", `$\gamma$`, "ε", `$\varepsilon$`, "κ", `$\kappa$`, "ρ",
-	`$\rho$`, "σ", `$\sigma$`, "τ", `$\tau$`,
-	"φ", `$\varphi$`, "₁", `$_1$`, "₂", `$_2$`, "₀", `$_0$`)
+	`$\rho$`, "σ", `$\sigma$`, "τ", `$\tau$`, "φ", `$\varphi$`, "₁", `$_1$`, "₂", `$_2$`, "₀", `$_0$`)
 
 func latex(text string) string { return latexEscapes.Replace(shown(text)) }
 
@@ -175,8 +173,7 @@ func (t *Table) HTML() string {
 	if len(t.Header) > 8 {
 		size = ";font-size:0.9em"
 	}
-	out.WriteString("<div style=\"overflow-x:auto\">\n<table " +
-		"style=\"border-collapse:collapse" + size + "\">\n<thead>\n<tr>")
+	out.WriteString("<div style=\"overflow-x:auto\">\n<table style=\"border-collapse:collapse" + size + "\">\n<thead>\n<tr>")
 	numeric := t.numeric()
 	cell := func(tag string, column int, text, style string) {
 		align := "left"
@@ -222,8 +219,7 @@ func (t *Table) HTML() string {
 	}
 	out.WriteString("</tbody>\n</table>\n</div>\n")
 	if len(t.Notes) > 0 {
-		out.WriteString("<p><small>" + strings.Join(lists.Map(t.Notes, hypertext), "<br>\n") +
-			"</small></p>\n")
+		out.WriteString("<p><small>" + strings.Join(lists.Map(t.Notes, hypertext), "<br>\n") + "</small></p>\n")
 	}
 	return out.String()
 }
@@ -321,8 +317,7 @@ func (t *Table) Show(name string) error {
 		if runs := cell.Caption(); runs != "" {
 			page += "<div style=\"font-size:0.75em;color:gray\">" + hypertext(runs) + "</div>\n"
 		}
-		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: page,
-			protocol.MIMETextPlain: t.Text()})
+		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: page, protocol.MIMETextPlain: t.Text()})
 	}
 	if writerOf(name) != nil {
 		return t.Save(name)

@@ -91,8 +91,7 @@ func framesOf(films []*scene.Film) int {
 }
 
 // draw is the frame of all films at a time, in seconds.
-func (a Animation) draw(films []*scene.Film, size image.Rectangle, at float64) (*image.Paletted,
-	error) {
+func (a Animation) draw(films []*scene.Film, size image.Rectangle, at float64) (*image.Paletted, error) {
 	picture := image.NewNRGBA(size)
 	draw.Draw(picture, size, image.White, image.Point{}, draw.Src)
 	for i, film := range films {

@@ -85,8 +85,7 @@ func Repertoire(c figures.Cells, films map[int]*scene.Film) (*Page, error) {
 	}
 	for cell := range films {
 		if cell < 0 || cell >= len(p.entries) {
-			return nil, fmt.Errorf("viewer: film of cell %d, but the repertoire has %d cells", cell,
-				len(p.entries))
+			return nil, fmt.Errorf("viewer: film of cell %d, but the repertoire has %d cells", cell, len(p.entries))
 		}
 	}
 	return p, nil

@@ -133,8 +133,7 @@ func (p *Page) Poster() (image.Image, error) {
 		}
 		frames, width = posterFrames-1, posterWidth-int(posterHeight*w/h)
 	}
-	strip, err := scene.Strip(p.entries[p.first()].Film, frames,
-		int(dense*float64(width)/float64(frames)), dense*posterHeight)
+	strip, err := scene.Strip(p.entries[p.first()].Film, frames, int(dense*float64(width)/float64(frames)), dense*posterHeight)
 	if err != nil || chart == nil {
 		return strip, err
 	}
