@@ -464,8 +464,8 @@ func (s *System) solveCoupled(k kinematics, f factor, u update, b []algebra.Num)
 	own := factored{k.Axis, f}
 	all := xla.Join(xla.Flatten(own))
 	n := all.Shape().Size() / batch
-	// Stored before it is flat, for the same reason as in unstack.
-	c.Factor = Reshape(xla.Store(BroadcastToDims(Reshape(all, n, 1, batch), n, lanes, batch)), n*lanes*batch)
+	// Stored before it is flat, and as it is, for the same reason as in unstack.
+	c.Factor = xla.Store(Reshape(xla.Store(BroadcastToDims(Reshape(all, n, 1, batch), n, lanes, batch)), n*lanes*batch))
 	// At least once, for the right side.
 	blocks := Max(Div(last, ConstAs(last, int32(together))), ConstAs(last, int32(1)))
 	x := xla.Repeat(blocks, c, func(i *Node, c coupled) coupled {
