@@ -85,7 +85,7 @@ func (w walker) film(cell int, under envs.Conditions, seconds float64, caption s
 	fmt.Fprintf(os.Stderr, "%s: cell %d, %.2f m in the median of %d episodes\n", caption, cell, film.Outcome.Fitness,
 		len(films))
 	for i := 0; float64(i)*film.Step < seconds; i += everyFrame {
-		picture, err := scene.Render(film, min(i, len(film.Frames)-1), scene.Camera{}, 360, 230)
+		picture, err := scene.Render(film, min(i, len(film.Frames)-1), scene.Camera{}, 600, 380)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func captioned(picture image.Image, text string) image.Image {
 	canvas := vgimg.NewWith(vgimg.UseWH(size.X, size.Y), vgimg.UseDPI(72)) // a point is a pixel
 	canvas.DrawImage(vg.Rectangle{Max: size}, picture)
 	canvas.SetColor(color.Black)
-	canvas.FillString(font.DefaultCache.Lookup(plot.DefaultFont, 14), vg.Point{X: 10, Y: size.Y - 20}, text)
+	canvas.FillString(font.DefaultCache.Lookup(plot.DefaultFont, 22), vg.Point{X: 16, Y: size.Y - 32}, text)
 	whole := image.NewRGBA(picture.Bounds())
 	draw.Draw(whole, whole.Bounds(), canvas.Image(), image.Point{}, draw.Src)
 	for i, value := range whole.Pix {
@@ -111,7 +111,7 @@ func captioned(picture image.Image, text string) image.Image {
 }
 
 // everyFrame is how many control steps a frame of the animation lasts.
-const everyFrame = 5
+const everyFrame = 4
 
 // ownRobot shows the Go1 walking, losing a leg, and walking again with the gait that trial and error finds.
 func ownRobot(ctx context.Context, folder string) (saver, error) {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"image"
 	"image/color"
+	"image/draw"
 	"image/gif"
 	"image/png"
 	"math"
@@ -197,6 +199,21 @@ func TestGIF(t *testing.T) {
 	must.Do(SaveGIF(path, films, a))
 	if data, err := os.ReadFile(path); err != nil || !bytes.Equal(data, file.Bytes()) {
 		t.Errorf("the saved file differs: %v", err)
+	}
+}
+
+// Equal pictures in succession are one frame that lasts longer.
+func TestFramesThatStandStill(t *testing.T) {
+	var file bytes.Buffer
+	var pictures []image.Image
+	for _, shade := range []color.Color{color.Black, color.Black, color.Black, color.White} {
+		picture := image.NewGray(image.Rect(0, 0, 2, 2))
+		draw.Draw(picture, picture.Rect, image.NewUniform(shade), image.Point{}, draw.Src)
+		pictures = append(pictures, picture)
+	}
+	must.Do(Frames(&file, pictures, 0.08))
+	if delays := must.Get(gif.DecodeAll(&file)).Delay; !slices.Equal(delays, []int{24, 8}) {
+		t.Errorf("the frames last %d hundredths of a second", delays)
 	}
 }
 

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"example.com/qdnb/internal/npz/atomicfile"
@@ -107,15 +109,19 @@ func (a Animation) draw(films []*scene.Film, size image.Rectangle, at float64) (
 }
 
 // Frames writes pictures as a looping animation, of which one lasts so many seconds. It leaves out some, so that about
-// [framesPerSecond] are shown.
+// [framesPerSecond] are shown, and shows equal ones as one that lasts longer.
 func Frames(w io.Writer, pictures []image.Image, seconds float64) error {
 	every := max(1, int(math.Round(1/(framesPerSecond*seconds))))
 	var out gif.GIF
 	for i := 0; i < len(pictures); i += every {
 		flat := image.NewNRGBA(pictures[i].Bounds())
 		draw.Draw(flat, flat.Bounds(), pictures[i], flat.Bounds().Min, draw.Src)
-		out.Image, out.Delay = append(out.Image, figures.Paletted(flat)),
-			append(out.Delay, int(math.Round(100*seconds*float64(every))))
+		frame, delay, last := figures.Paletted(flat), int(math.Round(100*seconds*float64(every))), len(out.Image)-1
+		if last >= 0 && bytes.Equal(out.Image[last].Pix, frame.Pix) && slices.Equal(out.Image[last].Palette, frame.Palette) {
+			out.Delay[last] += delay
+			continue
+		}
+		out.Image, out.Delay = append(out.Image, frame), append(out.Delay, delay)
 	}
 	if len(out.Image) == 0 {
 		return errors.New("viewer: an animation needs at least one picture")
