@@ -8,6 +8,14 @@ type place struct {
 	turn     algebra.Rotation
 }
 
+func (p place) numbers() []algebra.Num {
+	var all []algebra.Num
+	for _, v := range []algebra.Vector{p.position, p.turn.X, p.turn.Y, p.turn.Z} {
+		all = append(all, v.X, v.Y, v.Z)
+	}
+	return all
+}
+
 // touch is a possible contact of each pair of a set.
 type touch struct {
 	distance algebra.Num    // below 0 where the geoms overlap

@@ -17,8 +17,8 @@ import (
 // was found by experiment, in 3 300 poses of 11 hulls.
 func planeMesh(c *contactSet, a, b place) (out []touch) {
 	up := inverse(b.turn, a.turn.Z).Materialize()
-	pairs, g := up.X.Rows, b.position.X.Graph()
-	copies := b.position.X.Node.Shape().Size() / pairs
+	g, copies := sizeOf(append(a.numbers(), b.numbers()...))
+	pairs := up.X.Rows
 	all, table := pairs*copies, c.hullTable()
 	// along is the sum of products of the normal of the plane with n vectors for each pair and copy, [n, all].
 	along := func(n int, vectors func(axis int) *Node) *Node {

@@ -238,7 +238,7 @@ func TestAccelerometer(t *testing.T) {
 
 // Contact forces carry the weight of bodies at rest, also on a slope that is less than their friction.
 func TestContactForces(t *testing.T) {
-	level := lawSystem(t, "sliding")
+	level := lawSystem("sliding")
 	m := level.model
 	m.Opt.Gravity = [3]float64{2, 0, -9.81}
 	for _, s := range []*System{level, must.Get(NewSystem(m, Options{}))} {
@@ -262,7 +262,7 @@ func TestContactForces(t *testing.T) {
 
 // A robot that lands touches the plane with its lowest geom.
 func TestLand(t *testing.T) {
-	s := lawSystem(t, "sliding")
+	s := lawSystem("sliding")
 	q := append([]float64{}, s.model.QPos0...)
 	q[4] += 0.3 // the height of the box on four contacts
 	out := xlatest.Run(t, xlatest.Pure(t), func(in []*graph.Node) (out []*graph.Node) {

@@ -1,6 +1,10 @@
 package mujoco
 
-import "example.com/qdnb/envs/algebra"
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/algebra"
+)
 
 // kinematics holds where the links are and how their dofs move them. Positions are relative to the
 // origin of their tree, the position of its root, which keeps float32 accurate far from the world's
@@ -22,6 +26,17 @@ type kinematics struct {
 func (k kinematics) placed(group int) [5]algebra.Vector {
 	turn := k.Rotation[group]
 	return [5]algebra.Vector{turn.X, turn.Y, turn.Z, k.Position[group], k.Origin[group]}
+}
+
+// size returns the graph, and the number of copies. Any one number may be known, as in a plane.
+func (k kinematics) size() (*Graph, int) {
+	var all []algebra.Num
+	for i := range k.Origin {
+		for _, v := range k.placed(i) {
+			all = append(all, v.X, v.Y, v.Z)
+		}
+	}
+	return sizeOf(all)
 }
 
 // gravity is the acceleration of gravity times a known number of each row.

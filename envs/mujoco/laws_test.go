@@ -16,13 +16,14 @@ import (
 	"example.com/qdnb/internal/xlatest"
 )
 
-// lawSystem reads a model of testdata.
-func lawSystem(t *testing.T, name string) *System {
-	t.Helper()
+// lawModel reads a model of testdata.
+func lawModel(name string) Model {
 	file := must.Get(os.Open("testdata/" + name + "_law.json"))
 	defer file.Close()
-	return must.Get(NewSystem(must.Get(ReadModel(file)), Options{}))
+	return must.Get(ReadModel(file))
 }
+
+func lawSystem(name string) *System { return must.Get(NewSystem(lawModel(name), Options{})) }
 
 // roll advances one copy and returns its qpos, qvel and qacc.
 func roll(t *testing.T, s *System, q, v, u []float64, steps int) (qpos, qvel, qacc []float64) {
@@ -41,7 +42,7 @@ func roll(t *testing.T, s *System, q, v, u []float64, steps int) (qpos, qvel, qa
 
 // A double pendulum on a ball joint keeps its energy for ten seconds: to 1e-3 of what it swings with.
 func TestPendulumKeepsItsEnergy(t *testing.T) {
-	s := lawSystem(t, "pendulum")
+	s := lawSystem("pendulum")
 	energy := func(q, v []float64) float64 {
 		out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
 			q, v := split(in[0], s.places), split(in[1], s.dofs)
@@ -67,7 +68,7 @@ func TestPendulumKeepsItsEnergy(t *testing.T) {
 
 // Bodies that slide on one, four and eight contacts lose speed by their friction.
 func TestSlidingBodiesLoseSpeedByFriction(t *testing.T) {
-	s := lawSystem(t, "sliding")
+	s := lawSystem("sliding")
 	q, v := s.model.QPos0, make([]float64, s.model.Sizes.NV)
 	q, v, _ = roll(t, s, q, v, nil, 200) // to rest
 	dofs, friction := []int{0, 2, 8}, []float64{0.4, 0.5, 0.6}
@@ -82,9 +83,28 @@ func TestSlidingBodiesLoseSpeedByFriction(t *testing.T) {
 	}
 }
 
+// Most numbers of bodies on slide joints are known while the program is built, also of their contacts. Without friction
+// a puck and a top on a plane keep their velocities, and masses that collide keep their momentum.
+func TestSlideJointsKeepMomentum(t *testing.T) {
+	for cone, most := range map[Cone]int{Pyramidal: 0, Elliptic: 2} { // contacts between links that act
+		m := lawModel("slides")
+		m.Opt.Cone = cone
+		s := must.Get(NewSystem(m, Options{LinkContacts: most}))
+		_, v, _ := roll(t, s, m.QPos0, []float64{1, -0.5, 3, 1, 0}, nil, 40)
+		for i, want := range []float64{1, -0.5, 3} {
+			if math.Abs(v[i]-want) > 1e-5 {
+				t.Errorf("cone %v: dof %d has velocity %v, want %v", cone, i, v[i], want)
+			}
+		}
+		if momentum := v[3] + 2*v[4]; math.Abs(momentum-1) > 1e-4 || v[4] < max(v[3], 0.1) {
+			t.Errorf("cone %v: masses of 1 and 2 kg move at %v after their collision", cone, v[3:])
+		}
+	}
+}
+
 // The inertia of a rotor resists its own joint only: base and wheel turn as if it had none.
 func TestRotorActsOnItsJointOnly(t *testing.T) {
-	s := lawSystem(t, "rotor")
+	s := lawSystem("rotor")
 	_, _, a := roll(t, s, s.model.QPos0, make([]float64, 7), []float64{1}, 1)
 	base, wheel := s.model.BodyInertia[1][2], s.model.BodyInertia[2][2]
 	if want := -wheel / (base + wheel); math.Abs(a[5]/a[6]-want) > 1e-5 {

@@ -31,13 +31,14 @@ func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p pa
 			}
 		}
 	}
-	c.Distance, c.Point = materializedStack(distance), stackVectors(point)
+	g, batch := k.size()
+	c.Distance, c.Point = computed(g, batch, materializedStack(distance)), stackVectors(point)
 	along := stackVectors(normal)
 	var from algebra.Vector
 	if len(origin) > 0 {
 		from = stackVectors(origin)
 	}
-	margin, of := p.margin, s.rowsOf(contacts, set)
+	margin, of := p.margin, s.rowsOf(k, contacts, set)
 	if of != nil {
 		margin = pick(margin, of)
 	}
@@ -80,8 +81,9 @@ func (s *System) nearest(k kinematics, set *contactSet) contact {
 		return s.collide(k, set)
 	}
 	at, _ := s.relativePlaces(k, set.sides)
-	pairs := lowest(facesApart(boxOf(at[0], set.sizes[0]), boxOf(at[1], set.sizes[1]),
-		at[1].position.Minus(at[0].position)).Minus(set.margin.Slice(0, len(set.geoms))).Matrix(), set.near)
+	apart := facesApart(boxOf(at[0], set.sizes[0]), boxOf(at[1], set.sizes[1]), at[1].position.Minus(at[0].position))
+	g, batch := k.size()
+	pairs := lowest(computed(g, batch, apart.Minus(set.margin.Slice(0, len(set.geoms)))).Matrix(), set.near)
 	few := *set
 	few.margin = pick(set.margin, pairs)
 	for i := range at {
@@ -101,14 +103,15 @@ func (s *System) nearest(k kinematics, set *contactSet) contact {
 
 // rowsOf returns the rows of contacts that were found of the parts of a set among all of them, int32 [n, B]; nil if
 // all were.
-func (s *System) rowsOf(contacts []contact, set *contactSet) *Node {
+func (s *System) rowsOf(k kinematics, contacts []contact, set *contactSet) *Node {
+	g, batch := k.size()
 	var rows []*Node
 	start, some := 0, false
 	for _, part := range set.parts {
 		found := contacts[slices.Index(s.contacts, part)]
 		of := found.Rows
 		if some = some || of != nil; of == nil {
-			of = Iota(found.Distance.Graph(), shapes.Make(dtypes.Int32, found.Distance.Matrix().Shape().Dimensions...), 0)
+			of = Iota(g, shapes.Make(dtypes.Int32, found.Distance.Rows, batch), 0)
 		}
 		rows = append(rows, AddScalar(of, start))
 		start += part.rows
@@ -232,7 +235,7 @@ func (m *Model) above(body, other int) bool {
 func (s *System) jacobian(k kinematics, at algebra.Vector, frame [3]algebra.Vector, turns bool, masks []algebra.Num,
 	from algebra.Vector) (out [3]*Node) {
 	count := at.X.Rows
-	g, batch := at.X.Graph(), at.X.Node.Shape().Size()/count
+	g, batch := k.size()
 	dims := []int{count, s.model.Sizes.NV, batch}
 	of := func(v algebra.Vector) (wide [3]*Node) { // of a contact, for each dof
 		for i := range wide {
@@ -462,10 +465,12 @@ func (s *System) solveCoupled(k kinematics, f factor, u update, b []algebra.Num)
 		D: Reshape(u.D, rows/together, together, batch), Right: Reshape(s.stack(g, batch, b), nv, 1, batch)}
 	c.Z, c.C, c.X = ZerosLike(c.U), ZerosLike(c.D), ZerosLike(c.Right)
 	own := factored{k.Axis, f}
-	all := xla.Join(xla.Flatten(own))
-	n := all.Shape().Size() / batch
-	// Stored before it is flat, and as it is, for the same reason as in unstack.
-	c.Factor = xla.Store(Reshape(xla.Store(BroadcastToDims(Reshape(all, n, 1, batch), n, lanes, batch)), n*lanes*batch))
+	if parts := xla.Flatten(own); len(parts) > 0 { // else all is known, as of masses on slide joints
+		all := Reshape(xla.Join(parts), -1, 1, batch)
+		n := all.Shape().Dimensions[0]
+		// Stored before it is flat, and as it is, for the same reason as in unstack.
+		c.Factor = xla.Store(Reshape(xla.Store(BroadcastToDims(all, n, lanes, batch)), n*lanes*batch))
+	}
 	// At least once, for the right side.
 	blocks := Max(Div(last, ConstAs(last, int32(together))), ConstAs(last, int32(1)))
 	x := xla.Repeat(blocks, c, func(i *Node, c coupled) coupled {

@@ -54,9 +54,9 @@ type Tendon struct {
 
 // Hull is the convex hull of a mesh, in the frame of its geoms.
 type Hull struct {
-	Vertices [][3]float64
-	Faces    [][]int      // polygons
-	Normals  [][3]float64 // of the faces
+	Vertices [][3]float64 `json:"vertices"`
+	Faces    [][]int      `json:"faces"`   // polygons
+	Normals  [][3]float64 `json:"normals"` // of the faces
 }
 
 // Sizes are the sizes of mjModel.

@@ -171,6 +171,7 @@ func (s *System) advance(from stepping) estimate {
 		End:       computed(g, batch, algebra.Constant(1, 0)),
 	}
 	if rate.Rows > 0 {
+		rate = computed(g, batch, rate)
 		force, change := c.Stiffness.Times(at.Rate).Neg(), c.Stiffness.Times(rate).Neg()
 		line.Force, line.ForceStep, line.Step = force.Matrix(), change.Matrix(), rate.Matrix()
 		line.Bend = change.Times(rate).Neg().Matrix()
@@ -195,7 +196,7 @@ func (s *System) advance(from stepping) estimate {
 		if x.Rows == 0 {
 			return x
 		}
-		return moved(x, length, by)
+		return moved(x, length, computed(g, batch, by))
 	}
 	for i := range s.dofs {
 		at.Acceleration[i] = move(at.Acceleration[i], step[i])

@@ -90,10 +90,10 @@ func (t *Terrain) size() (nx, ny int) { return max(2, len(t.Heights)), max(2, le
 
 // touches finds the contacts of balls with a terrain, whose points are given relative to the origin of its plane:
 // with the tops below them, and with the nearest of the higher neighbouring columns.
-func (t *Terrain) touches(under conditions, center algebra.Vector, radius algebra.Num) (top, beside touch) {
+func (t *Terrain) touches(k kinematics, center algebra.Vector, radius algebra.Num) (top, beside touch) {
 	nx, ny := t.size()
 	rows := center.X.Rows
-	g, batch := center.X.Graph(), center.X.Node.Shape().Size()/rows
+	g, batch := k.size()
 	// corner returns the index of the nearest corner between cells along an axis, and how far the ball is from it.
 	corner := func(x, shift algebra.Num, n, cells int) (index, offset algebra.Num) {
 		if shift.Rows > 0 {
@@ -104,15 +104,15 @@ func (t *Terrain) touches(under conditions, center algebra.Vector, radius algebr
 			algebra.Constant(rows, float64(n-2))}).Materialize()
 		return index, x.Minus(index.Add(1 - middle).Scale(t.Cell)).Materialize()
 	}
-	i, dx := corner(center.X, under.Shift[0], nx, len(t.Heights))
-	j, dy := corner(center.Y, under.Shift[1], ny, len(t.Heights[0]))
+	i, dx := corner(center.X, k.Under.Shift[0], nx, len(t.Heights))
+	j, dy := corner(center.Y, k.Under.Shift[1], ny, len(t.Heights[0]))
 	index := ConvertDType(i.Scale(float64(ny-1)).Plus(j).Spread(g, batch), dtypes.Int32)
 	found := Gather(Const(g, t.table()), InsertAxes(index, -1)) // [rows * B, 4]
 	var heights [4]algebra.Num
-	for k := range heights {
-		heights[k] = algebra.Num{Rows: rows, Node: Reshape(Slice(found, AxisRange(), AxisElem(k)), -1)}.Materialize()
-		if under.Terrain.Rows > 0 {
-			heights[k] = heights[k].Times(spread(under.Terrain, rows))
+	for i := range heights {
+		heights[i] = algebra.Num{Rows: rows, Node: Reshape(Slice(found, AxisRange(), AxisElem(i)), -1)}.Materialize()
+		if k.Under.Terrain.Rows > 0 {
+			heights[i] = heights[i].Times(spread(k.Under.Terrain, rows))
 		}
 	}
 	// own, across x, across y, across both
@@ -167,7 +167,7 @@ func (s *System) onTerrain(k kinematics, set *contactSet, a, b place) []touch {
 	}
 	var tops, sides []touch
 	for _, end := range ends {
-		top, beside := s.options.Terrain.touches(k.Under, end.Materialize(), radius)
+		top, beside := s.options.Terrain.touches(k, end.Materialize(), radius)
 		for _, t := range []*touch{&top, &beside} {
 			t.point = t.point.Plus(a.position)
 			if len(ends) > 1 {
