@@ -17,6 +17,7 @@ import (
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
@@ -463,9 +464,7 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	for _, g := range []struct{ of, percent, allowed int }{{256, 1, 2}, {64, 1, 1}, {256, 3, 7}, {500, 3, 15}, {256, 0, 0}} {
-		if got := newGroup("samples", every(g.of), g.percent).allowed; got != g.allowed {
-			t.Errorf("%d of %d samples may be outside, not %d", got, g.of, g.allowed)
-		}
+		errtest.Equal(t, "samples that may be outside", newGroup("samples", every(g.of), g.percent).allowed, g.allowed)
 	}
 }
 

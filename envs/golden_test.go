@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
@@ -87,9 +87,7 @@ func TestGoldenModelPointmaze(t *testing.T) {
 		Descriptor: envs.Descriptor{Kind: envs.Final, Lower: model.Limits.Min, Upper: model.Limits.Max,
 			Components: []string{"final x", "final y"}, Stays: true},
 		ObservationComponents: spec.ObservationComponents, ActionComponents: spec.ActionComponents}
-	if !reflect.DeepEqual(spec, want) || model.DescriptorSize != 2 {
-		t.Errorf("%+v, want %+v", spec, want)
-	}
+	errtest.Equal(t, "specification and size of the descriptor", fmt.Sprint(spec, model.DescriptorSize), fmt.Sprint(want, 2))
 	x0, x1 := model.XLimits[0], model.XLimits[1]
 	above := func(x0, y, x1 float64) envs.Wall { return envs.Wall{X0: x0, Y0: y, X1: x1, Y1: y + model.WallHeight} }
 	half := model.ZoneWidth / 2

@@ -1,6 +1,7 @@
 package envs_test
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -100,9 +101,8 @@ func TestLatency(t *testing.T) {
 			counts[at-1]++
 		}
 		for late := range steps {
-			if (counts[late] > 0) != (late >= latency[0] && late <= latency[1]) {
-				t.Errorf("with a latency of %d actions take effect after %v steps", latency, counts)
-			}
+			errtest.Equal(t, fmt.Sprintf("with a latency of %d actions take effect at step %d", latency, late), counts[late] > 0,
+				late >= latency[0] && late <= latency[1])
 		}
 	}
 }

@@ -36,9 +36,7 @@ func TestStrayOutputOfAProcess(t *testing.T) {
 			if results, err = s.Evaluate(context.Background(), genotypes); err != nil {
 				break
 			}
-			if len(results) != 1 || results[0].Fitness != 1 || results[0].Descriptor[0] != 1 {
-				t.Errorf("%s: %v", c.script, results)
-			}
+			errtest.Equal(t, c.script, fmt.Sprint(len(results), results[0].Fitness, results[0].Descriptor[0]), "1 1 1")
 			time.Sleep(100 * time.Millisecond) // until the script waits for the next line
 		}
 		stop()

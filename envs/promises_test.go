@@ -17,6 +17,7 @@ import (
 	"example.com/qdnb/envs/envtest"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
@@ -173,9 +174,7 @@ func TestWalls(t *testing.T) {
 	for _, name := range []string{"ant-trap", "ant-maze", "ant-omni"} {
 		task, _ := catalog.Find(name)
 		walls := environment(t, name).(*envs.Rigid).Walls()
-		if !slices.Equal(walls, task.Walls) {
-			t.Errorf("%s: walls %v, want %v", name, walls, task.Walls)
-		}
+		errtest.Equal(t, name+": walls", walls, task.Walls)
 	}
 	m := robots.Trap(robots.Ant(physics.PositionBased))
 	m.Pose = map[string]physics.Vec{"Trap": {3, -1, 0}}

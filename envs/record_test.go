@@ -181,9 +181,7 @@ func TestObjectivesSumToTheFitness(t *testing.T) {
 					start := envs.Reset(task, keys)
 					score, _ := envs.Record(task, policy, start.WithObjectives(spec), steps)
 					plain, _ := envs.Record(task, policy, start, steps)
-					if plain.Objectives != nil {
-						t.Error("objectives that nobody asked for")
-					}
+					errtest.Equal(t, "objectives that nobody asked for", plain.Objectives, nil)
 					all = append(all, score.Objectives, score.Return)
 					if direct := task.Step(start.WithObjectives(spec), policy.Action); direct.Objectives != nil {
 						all = append(all, direct.Objectives, direct.Reward)
@@ -221,9 +219,7 @@ func TestForgottenObjectives(t *testing.T) {
 		start := envs.Reset(task, keys).WithObjectives(task.Facts)
 		return []*Node{envs.Step(task, start, start.PhysicsState[0]).Objectives}
 	})
-	if err == nil {
-		t.Error("a task with two objectives returned one fitness")
-	}
+	errtest.Want(t, err)
 }
 
 // generous returns the objectives of every step.
@@ -239,9 +235,7 @@ func TestObjectivesNotAskedFor(t *testing.T) {
 		env := generous{envs.RastriginMulti(4)}
 		start := envs.Reset(env, random.KeyOf(in[0]).Split(4))
 		after := envs.Step(env, start, Transpose(start.PhysicsState[0], 0, 1))
-		if after.Objectives != nil {
-			t.Error("a step has objectives, but the state before it has none")
-		}
+		errtest.Equal(t, "objectives after a state without", after.Objectives, nil)
 		return []*Node{after.Reward}
 	}, xlatest.Tensor(random.SeedWords(2), 2))
 }
@@ -431,9 +425,7 @@ func TestPointmazeKeepsItsDescriptorWhenItRestarts(t *testing.T) {
 		xlatest.Close(t, "truncations", got[3], []float32{0, 0, 0, 0, 1, 1, 0, 0, 1, 1}, 0)
 	})
 	fixed := environment(t, "pointmaze", envs.FixedStart(1))
-	if !fixed.Spec().Descriptor.Stays {
-		t.Error("with a fixed start the descriptor does not stay")
-	}
+	errtest.Equal(t, "with a fixed start the descriptor stays", fixed.Spec().Descriptor.Stays, true)
 }
 
 func TestAutoResetMistakesGiveOneLine(t *testing.T) {

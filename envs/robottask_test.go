@@ -3,6 +3,7 @@ package envs_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -41,9 +42,7 @@ func TestGuessesOfRobots(t *testing.T) {
 		"humanoid": {robots.Gymnasium("humanoid"), "torso", []string{"right_foot", "left_foot"}},
 	} {
 		got := must.Get(envs.RobotTask{}.Complete(c.model))
-		if got.Trunk != c.trunk || !slices.Equal(got.Feet, c.feet) {
-			t.Errorf("%s: %s", name, got)
-		}
+		errtest.Equal(t, name, fmt.Sprint(got.Trunk, got.Feet), fmt.Sprint(c.trunk, c.feet))
 		errtest.Equal(t, name, must.Get(got.Complete(c.model)), got)
 	}
 	for want, task := range map[string]envs.RobotTask{
@@ -117,9 +116,7 @@ func TestStandingStill(t *testing.T) {
 		if r := xlatest.Flat[float32](t, out[3])[i]; r < 0.02 || r > 0.04 {
 			t.Errorf("a robot that stands as commanded gets %g", r)
 		}
-		if xlatest.Flat[float32](t, out[1])[i]+xlatest.Flat[float32](t, out[4])[i] != 0 {
-			t.Error("an episode ends")
-		}
+		errtest.Equal(t, "ends and truncations", xlatest.Flat[float32](t, out[1])[i]+xlatest.Flat[float32](t, out[4])[i], 0)
 	}
 }
 
@@ -148,9 +145,7 @@ func TestStride(t *testing.T) {
 			}
 		}
 	}
-	if len(halves) != 2 {
-		t.Error("all copies are in the same half of a stride")
-	}
+	errtest.Equal(t, "halves of the stride of all copies", len(halves), 2)
 }
 
 // All copies follow the same commands, one after the other for equal times, or each copy draws its own.

@@ -227,9 +227,7 @@ func TestNamesOfBodiesAndJoints(t *testing.T) {
 	for _, name := range []string{"ant-uni", "walker-uni", "halfcheetah-uni"} {
 		model := environment(t, name).(*envs.Rigid).System.(*physics.System).Model()
 		for _, j := range model.Joints {
-			if !strings.Contains(documented, j.Name) || !strings.Contains(documented, j.Child) {
-				t.Errorf("%s: StepView does not document %q of %q", name, j.Name, j.Child)
-			}
+			errtest.Contains(t, documented, j.Name, j.Child)
 		}
 	}
 	ant, d := environment(t, "ant-uni"), envs.Descriptor{Kind: envs.Mean, Lower: []float32{0},
@@ -267,9 +265,7 @@ func TestPerturbations(t *testing.T) {
 		envs.TargetPosition: {10, -1, 11.739233, 19.50973},
 	} {
 		values := p.Values()
-		if len(values) != want.n || values[0][0] != want.first || values[want.n-1][0] != want.last {
-			t.Errorf("%s: %v", p, values)
-		}
+		errtest.Equal(t, p, fmt.Sprint(len(values), values[0][0], values[want.n-1][0]), fmt.Sprint(want.n, want.first, want.last))
 		if want.nominal >= 0 && values[want.nominal][0] != 1 {
 			t.Errorf("%s: value %d is %v", p, want.nominal, values[want.nominal])
 		}

@@ -102,9 +102,8 @@ func TestAdapt(t *testing.T) {
 			t.Errorf("best median %v", best)
 		}
 
-		if loaded := nb.Must(Adapt(context.Background(), spec)); loaded.Status.Updated != run.Status.Updated {
-			t.Error("an existing run was computed again")
-		}
+		errtest.Equal(t, "when an existing run was computed", nb.Must(Adapt(context.Background(), spec)).Status.Updated,
+			run.Status.Updated)
 	}
 }
 
@@ -268,9 +267,7 @@ func TestControlSkills(t *testing.T) {
 		errtest.Equal(t, fmt.Sprintf("means of skill %d", k), means, want)
 	}
 	set = must.Get(policies.ForControl(cheetahs(t, t.TempDir(), "map-elites")))
-	if !slices.Equal(set.Numbers, []int{0, 2, 3}) || set.Gaussian {
-		t.Errorf("cells %v", set.Numbers)
-	}
+	errtest.Equal(t, "cells", fmt.Sprint(set.Numbers, set.Gaussian), fmt.Sprint([]int{0, 2, 3}, false))
 }
 
 // A meta-controller acts with the weights with which the cells' policies were trained.
@@ -360,9 +357,7 @@ func TestPlayOfAMetaController(t *testing.T) {
 		}
 	}
 	sumsTo(t, film, e.Results[0].Fitnesses[0])
-	if _, err := films(run, PlaySpec{Cells: []int{0}}); err == nil {
-		t.Error("a meta-controller has cells")
-	}
+	errtest.Want(t, errtest.Of(films(run, PlaySpec{Cells: []int{0}})))
 	if several := nb.Must(Play(background, run, PlaySpec{Seed: 5, Episodes: 3})); len(
 		several.Results[0].Fitnesses) != 3 || several.Results[0].Recorded != nil {
 		t.Errorf("%+v", several)

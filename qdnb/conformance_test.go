@@ -494,9 +494,7 @@ func TestFronts(t *testing.T) {
 		figures.Hypervolumes, figures.ParetoFronts} {
 		must.Get(draw(run))
 	}
-	if _, err := figures.ParetoFronts(train(t, solving("map-elites", "arm", t.TempDir(), 1))); err == nil {
-		t.Error("a figure of fronts of MAP-Elites")
-	}
+	errtest.Want(t, errtest.Of(figures.ParetoFronts(train(t, solving("map-elites", "arm", t.TempDir(), 1)))))
 }
 
 // With one objective the MOQD score is the QD score.
@@ -610,9 +608,8 @@ func TestPublishedTargets(t *testing.T) {
 	}
 	for i, row := range rows {
 		for k := range 2 {
-			if got := nb.Must(strconv.ParseFloat(row[1+k].Text, 64)); got != targets[i][k] || row[0].Text != strconv.Itoa(i) {
-				t.Errorf("target %d is %v, not %v", i, row, targets[i])
-			}
+			errtest.Equal(t, fmt.Sprintf("target %d", i), fmt.Sprint(nb.Must(strconv.ParseFloat(row[1+k].Text, 64)), row[0].Text),
+				fmt.Sprint(targets[i][k], strconv.Itoa(i)))
 		}
 	}
 }

@@ -115,9 +115,7 @@ func TestCustomEnvironment(t *testing.T) {
 		!(run.Status.MaxFitness <= 0) || run.Status.Observations != 2 || run.Status.Actions != 2 {
 		t.Errorf("%s: %+v", run.Name(), run.Status)
 	}
-	if again := train(t, spec); again.Dir != run.Dir {
-		t.Errorf("the same spec again is in %s", again.Dir)
-	}
+	errtest.Equal(t, "the folder of the same spec", train(t, spec).Dir, run.Dir)
 	if other := train(t, own(spec.Runs, plane{"plane-2"})); other.Dir == run.Dir {
 		t.Error("another name is in the same folder")
 	}
@@ -359,9 +357,7 @@ func TestInfiniteReturnsPassNoGate(t *testing.T) {
 		spec.Env, spec.Environment = "", faulty{plane{"faulty"}, fault, 0.09, 2}
 		skills[i] = finished(t, train(t, spec))
 	}
-	if !bytes.Equal(skills[0], skills[1]) {
-		t.Error("they differ")
-	}
+	errtest.Equal(t, "skills", skills[0], skills[1])
 }
 
 // A run whose evaluations are all invalid says so, each time, and does not count as a success.
@@ -395,10 +391,7 @@ func TestDivergedLoss(t *testing.T) {
 		spec.Env, spec.Environment = "", faulty{plane{"faulty"}, "scale", -9, 1}
 		for range 2 {
 			_, err := Train(background, spec)
-			if err == nil || !strings.HasPrefix(err.Error(), loss+"_loss is ") ||
-				!strings.HasSuffix(err.Error(), "there is no checkpoint yet") {
-				t.Errorf("%s: %v", algorithm, err)
-			}
+			errtest.Want(t, err, loss+"_loss is ", "there is no checkpoint yet")
 		}
 	}
 }

@@ -150,9 +150,8 @@ func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 		last := len(found.Results) - 1
 		spec.Skills = []int{last}
 		alone := nb.Must(Play(background, run, spec)).Results
-		if len(alone) != 1 || !slices.Equal(alone[0].Fitnesses, found.Results[last].Fitnesses) {
-			t.Errorf("skill %d alone: %+v, not %+v", last, alone, found.Results[last])
-		}
+		errtest.Equal(t, "a skill alone", fmt.Sprint(len(alone), alone[0].Fitnesses),
+			fmt.Sprint(1, found.Results[last].Fitnesses))
 	}
 }
 
@@ -195,9 +194,7 @@ func TestEvaluateCells(t *testing.T) {
 		t.Errorf("fitness %g, std %g; it was found with %g", r.Mean(), r.Std(), repertoire.Fitnesses[best])
 	}
 	two := nb.Must(Play(background, run, PlaySpec{Episodes: 2, Cells: repertoire.Filled()[:2]}))
-	if len(two.Results) != 2 || two.Results[1].Number != repertoire.Filled()[1] {
-		t.Errorf("%+v", two)
-	}
+	errtest.Equal(t, "two cells", fmt.Sprint(len(two.Results), two.Results[1].Number), fmt.Sprint(2, repertoire.Filled()[1]))
 
 	empty := slices.IndexFunc(repertoire.Fitnesses, func(f float32) bool { return math.IsInf(float64(f), -1) })
 	skilled, _ := madeUp(t, 2)
@@ -335,9 +332,7 @@ func TestFilmOfARun(t *testing.T) {
 	}
 	evaluated := nb.Must(Play(background, run, PlaySpec{Cells: cells, Seed: 3, Episodes: 1}))
 	for i, film := range shown {
-		if len(film.Frames) != 21 {
-			t.Errorf("%d frames of an episode of 20 steps", len(film.Frames))
-		}
+		errtest.Equal(t, "frames of an episode of 20 steps", len(film.Frames), 21)
 		sumsTo(t, film, evaluated.Results[i].Fitnesses[0])
 		// The descriptor is that of the state before the last step.
 		before := film.Frames[19][film.Follow].Position
@@ -351,9 +346,7 @@ func TestFilmOfARun(t *testing.T) {
 			t.Errorf("%q, %q", film.Title, film.Subtitle)
 		}
 	}
-	if shown[0].Frames[0][0] != shown[1].Frames[0][0] {
-		t.Error("two films begin at different positions")
-	}
+	errtest.Equal(t, "first pose of two films", shown[0].Frames[0][0], shown[1].Frames[0][0])
 	alone := nb.Must(films(run, PlaySpec{Seed: 3, Cells: cells[1:]}))[0]
 	if !slices.EqualFunc(alone.Frames, shown[1].Frames, func(a, b []scene.Pose) bool { return slices.Equal(a, b) }) {
 		t.Error("a film depends on the others")

@@ -59,9 +59,7 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 	stopped(t, spec)
 	var run, again, other *runs.Run
 	said := stderr(t, func() { run = train(t, spec) })
-	if said != "" || run.Status.Generation != 2 {
-		t.Errorf("a resumed run says %q and ends at generation %d", said, run.Status.Generation)
-	}
+	errtest.Equal(t, "a resumed run says, and its generation", fmt.Sprintf("%q %d", said, run.Status.Generation), `"" 2`)
 	spec = variantIn(folder, evolution.Stateless(renamed))
 	spec.Backend = filepath.Join(t.TempDir(), "none.so") // nothing is left to compute
 	if said := stderr(t, func() { again = train(t, spec) }); said != "" || again.Dir != run.Dir {
@@ -69,10 +67,8 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 	}
 	said = stderr(t, func() { other = train(t, variantIn(folder, noisy(0.1))) })
 	when := nb.Must(runs.Open(run.Dir)).Status.Updated.Local().Format("2 January 2006, 15:04")
-	if want := fmt.Sprintf("qdnb: its code (Mix) changed since %s of %s: training a new run, %s\n", run.Name(),
-		when, other.Name()); said != want {
-		t.Errorf("with another constant it says %q, want %q", said, want)
-	}
+	errtest.Equal(t, "with another constant it says", said,
+		fmt.Sprintf("qdnb: its code (Mix) changed since %s of %s: training a new run, %s\n", run.Name(), when, other.Name()))
 	if other.Dir == run.Dir || string(repertoireBytes(t, other)) == string(repertoireBytes(t, run)) {
 		t.Errorf("with another constant it is %s again", run.Dir)
 	}
@@ -81,13 +77,9 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 	}); said != "" || again.Dir != other.Dir {
 		t.Errorf("the changed one again says %q and is in %s", said, again.Dir)
 	}
-	if run.Status.Base != "map-elites" || run.Config.Algorithm != "noisy" {
-		t.Errorf("%s is a variant of %q", run.Name(), run.Status.Base)
-	}
+	errtest.Equal(t, "variant of", fmt.Sprint(run.Status.Base, " ", run.Config.Algorithm), "map-elites noisy")
 	for _, r := range []*runs.Run{run, other} {
-		if found, err := Play(background, r, PlaySpec{Episodes: 2, Backend: "go"}); err != nil || len(found.Results) != 1 {
-			t.Errorf("evaluated: %+v, %v", found, err)
-		}
+		errtest.Equal(t, "played policies", len(must.Get(Play(background, r, PlaySpec{Episodes: 2, Backend: "go"})).Results), 1)
 	}
 }
 
@@ -339,9 +331,7 @@ func TestLoad(t *testing.T) {
 	other := spec
 	other.Tune = more(spec.Tune, "batch=8")
 	train(t, other)
-	if got, err := Load(spec); err != nil || got.Dir != run.Dir {
-		t.Errorf("%v, %v; want %s", got, err, run.Dir)
-	}
+	errtest.Equal(t, "the loaded run", must.Get(Load(spec)).Dir, run.Dir)
 	changed := spec
 	changed.Tune = changed.Tune.And(emitting(noisy(0.1)))
 	fails("(its code (Mix) changed since "+run.Name()+" of ", changed)
@@ -359,9 +349,7 @@ func TestFresh(t *testing.T) {
 	nb.Check(os.WriteFile(mark, nil, 0o666))
 	broken := spec
 	broken.Backend = filepath.Join(t.TempDir(), "none.so")
-	if _, err := Train(background, broken); err == nil {
-		t.Error("an unknown backend is no error")
-	}
+	errtest.Want(t, errtest.Of(Train(background, broken)), "no PJRT plugin at ")
 	must.Get(os.Stat(mark))
 	var again *runs.Run
 	said := stderr(t, func() { again = train(t, spec) })
@@ -369,9 +357,7 @@ func TestFresh(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(aside, "mark")); err != nil || again.Dir != run.Dir || !strings.Contains(said, aside) {
 		t.Errorf("%v; it says %q, and is in %s", err, said, again.Dir)
 	}
-	if _, err := os.Stat(mark); err == nil {
-		t.Error("the old folder was used again")
-	}
+	errtest.Want(t, errtest.Of(os.Stat(mark)), "no such file")
 	if found, _, err := runs.Find(spec.Runs, "*"); len(found) != 1 || err != nil {
 		t.Errorf("%d runs are listed, %v", len(found), err)
 	}
@@ -451,9 +437,7 @@ func TestIgnoredSettingsAreNotRecorded(t *testing.T) {
 	}
 	ignoring := variantIn(root, noisy(0.005))
 	ignoring.Tune = Tuning(runs.Assign("iso_sigma=0.7")).And(ignoring.Tune)
-	if same := nb.Must(Load(ignoring)); same.Dir != run.Dir {
-		t.Errorf("with another iso_sigma it is %s, not %s", same.Dir, run.Dir)
-	}
+	errtest.Equal(t, "with another iso_sigma the folder", nb.Must(Load(ignoring)).Dir, run.Dir)
 	for _, ignored := range []string{"iso_sigma=0.005", "iso_sigma=0.7"} {
 		spec := variantIn(root, evolution.IsoLineEmitter{IsoSigma: 0.25})
 		spec.Tune = Tuning(runs.Assign(ignored)).And(spec.Tune)
@@ -475,18 +459,12 @@ func TestSourceIsKept(t *testing.T) {
 		run := train(t, spec)
 		errtest.Equal(t, fmt.Sprintf("the source of %s", run), run.Source(), filepath.Join(run.Dir, "source.txt"))
 		source := string(nb.Must(os.ReadFile(run.Source())))
-		if !strings.Contains(source, want) || !strings.Contains(source, "\n\n"+text+"\n") {
-			t.Errorf("no %q or not the text of this file in\n%.2000s", want, source)
-		}
+		errtest.Contains(t, source, want, "\n\n"+text+"\n")
 	}
-	if run := train(t, small(root, 2)); run.Source() != "" {
-		t.Errorf("a run without custom parts has the source %s", run.Source())
-	}
+	errtest.Equal(t, "the source of a run without custom parts", train(t, small(root, 2)).Source(), "")
 	broken := variantIn(root, noisy(0.007))
 	broken.Backend = filepath.Join(root, "none.so")
-	if _, err := Train(background, broken); err == nil {
-		t.Error("an unknown backend is no error")
-	}
+	errtest.Want(t, errtest.Of(Train(background, broken)), "no PJRT plugin at ")
 	if found, _, err := runs.Find(root, "*"); len(found) != 4 || err != nil {
 		t.Errorf("%d runs are left, %v", len(found), err)
 	}

@@ -87,9 +87,8 @@ func TestOutputsKnowTheirRuns(t *testing.T) {
 	run, outputs, said := in(spec)
 	last := outputs[len(outputs)-1]
 	got, _ := last.Metadata[cell.RunsKey].(map[string]int)
-	if len(got) != 1 || got[run.Dir] != 1 || cell.Caption() != "run "+run.Config.Hash() {
-		t.Errorf("the output shows %v, which is %q; want generation 1 of %s", last.Metadata, cell.Caption(), run.Dir)
-	}
+	errtest.Equal(t, "runs and caption of the output", fmt.Sprint(len(got), got[run.Dir], cell.Caption()),
+		fmt.Sprint(1, 1, "run "+run.Config.Hash()))
 	if strings.Contains(said, "outputs of this notebook") {
 		t.Errorf("the first cell says %q", said)
 	}
@@ -100,9 +99,7 @@ func TestOutputsKnowTheirRuns(t *testing.T) {
 	other := small("runs", 1)
 	other.Tune = more(other.Tune, "batch=8")
 	_, _, said = in(other)
-	if !strings.Contains(said, "outputs of this notebook show "+run.Name()) || !strings.Contains(said, ", not 8") {
-		t.Errorf("another batch says %q", said)
-	}
+	errtest.Contains(t, said, "outputs of this notebook show "+run.Name(), ", not 8")
 	if _, _, said = in(other); strings.Contains(said, "outputs of this notebook") {
 		t.Errorf("the same cell again says %q", said)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/exchange"
 	"example.com/qdnb/qdnb/nb"
@@ -88,9 +89,8 @@ func TestMemoryIsLearnt(t *testing.T) {
 		errtest.Want(t, errtest.Of(exchange.Export(run, exchange.ExportSpec{Out: filepath.Join(t.TempDir(), name)})),
 			"not multilayer perceptrons", "layers [2 2] with a memory of 6 units")
 	}
-	if run := train(t, inMaze(t.TempDir(), 20, "hidden=[8]")); run.Status.MaxFitness != walks/2 {
-		t.Errorf("without memory %g, want exactly %d", run.Status.MaxFitness, walks/2)
-	}
+	errtest.Equal(t, "the best fitness without memory", train(t, inMaze(t.TempDir(), 20, "hidden=[8]")).Status.MaxFitness,
+		walks/2)
 }
 
 // Elman is a policy with code of the user: a simple recurrent network whose layers are sines.
@@ -141,9 +141,7 @@ func TestPoliciesOfTheUser(t *testing.T) {
 		t.Errorf("its settings are %s", settings)
 	}
 	in := PlaySpec{Environment: tMaze{5}, Policy: Elman{3}}
-	if played, err := Play(background, run, in); err != nil || len(played.Results) != 1 {
-		t.Errorf("%+v, %v", played, err)
-	}
+	errtest.Equal(t, "played policies", len(must.Get(Play(background, run, in)).Results), 1)
 	for _, c := range []struct {
 		policy nn.Architecture
 		want   string

@@ -447,18 +447,14 @@ func TestSeedsOfOneCommand(t *testing.T) {
 	writer := must.Get(runs.Create(spec.Runs, config))
 	rest, err := TrainSeeds(background, spec, 1, 3, 2)
 	errtest.Want(t, err, "seed 3: "+writer.Dir+" is being trained by process")
-	if len(rest) != 2 || rest[1].Config.Seed != 2 || !rest[1].Status.Finished {
-		t.Errorf("%v", rest)
-	}
+	errtest.Equal(t, "the other seeds", fmt.Sprint(len(rest), rest[1].Config.Seed, rest[1].Status.Finished), "2 2 true")
 	must.Do(writer.Discard())
 	all, err := TrainSeeds(background, spec, 1, 2, 3)
 	if err != nil || len(all) != 3 || all[0].Status.Updated != first.Status.Updated ||
 		all[2].Config.Seed != 3 || !all[2].Status.Finished {
 		t.Errorf("%v, %v", all, err)
 	}
-	if _, err := TrainSeeds(background, spec, 1, 2, 1); err == nil || err.Error() != "seed 1 is given twice" {
-		t.Errorf("a seed twice: %v", err)
-	}
+	errtest.Want(t, errtest.Of(TrainSeeds(background, spec, 1, 2, 1)), "seed 1 is given twice")
 }
 
 // unlucky is an emitter whose loss is infinite if the number that it drew at the start is negative.

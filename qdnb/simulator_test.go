@@ -235,9 +235,7 @@ func TestSimulatorOfTwoObjectives(t *testing.T) {
 		for slot := range slices.Chunk(parts[cell*slots:(cell+1)*slots], 2) {
 			found = found || slot[0] == throw(x).Fitness && slot[1] == -x[0]
 		}
-		if !found {
-			t.Errorf("cell %d: no slot has the objectives of %g", cell, x)
-		}
+		errtest.Equal(t, fmt.Sprintf("cell %d: a slot has the objectives of %g", cell, x), found, true)
 	}
 }
 
@@ -403,9 +401,7 @@ func TestAskEndsItsTraining(t *testing.T) {
 			t.Errorf("%v, done: %v", err, search.Done())
 		}
 	}
-	if run := must.Get(search.Close()); run.Status.Evaluations != 30 {
-		t.Errorf("%d evaluations are saved", run.Status.Evaluations)
-	}
+	errtest.Equal(t, "evaluations that are saved", must.Get(search.Close()).Status.Evaluations, 30)
 	armed := false
 	of := func() Spec {
 		entry := must.Get(registry.Find("map-elites"))

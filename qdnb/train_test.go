@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -126,9 +127,8 @@ func TestFinishedRunIsLoadedWithoutABackend(t *testing.T) {
 	for _, generations := range []int{3, 2} {
 		spec.Budget = Generations(generations)
 		again := train(t, spec)
-		if again.Dir != first.Dir || again.Status.Generation != 3 || !again.Status.Finished {
-			t.Errorf("loaded %+v", again.Status)
-		}
+		errtest.Equal(t, "the run that is loaded", fmt.Sprint(again.Dir, again.Status.Generation, again.Status.Finished),
+			fmt.Sprint(first.Dir, 3, true))
 	}
 	spec.Budget = Generations(4)
 	errtest.Want(t, errtest.Of(Train(background, spec)), "no PJRT plugin at "+spec.Backend)
@@ -266,12 +266,8 @@ func TestEndOfBudgetIsMeasured(t *testing.T) {
 					t.Errorf("max fitness %v, but a skill has %v", stored.MaxFitness, best)
 				}
 			}
-			if c := corrected[len(corrected)-1]; c.Generation != 9 {
-				t.Errorf("the last corrected repertoire is of generation %d", c.Generation)
-			}
-			if again := train(t, spec); again.Status.Updated != status.Updated {
-				t.Error("a finished run was changed")
-			}
+			errtest.Equal(t, "generation of the last corrected repertoire", corrected[len(corrected)-1].Generation, 9)
+			errtest.Equal(t, "when a finished run was changed", train(t, spec).Status.Updated, status.Updated)
 
 			stopped(t, of(spec.Runs, 18))
 			if run := nb.Must(runs.Open(run.Dir)); run.Status.Finished ||

@@ -142,9 +142,7 @@ func TestRowAndSetRow(t *testing.T) {
 		for i, want := range [][]float32{{8}, {3, 4}, {3, 4}, {7, -8, 9}, {1, 2, -3, -4}, {1, 2, -3, -4}} {
 			errtest.Equal(t, i, xlatest.Flat[float32](t, out[i]), want)
 		}
-		if out[0].Rank() != 0 || out[1].Rank() != 1 {
-			t.Errorf("rows of %d and %d axes", out[0].Rank(), out[1].Rank())
-		}
+		errtest.Equal(t, "axes of rows", fmt.Sprint(out[0].Rank(), out[1].Rank()), "0 1")
 	})
 }
 
@@ -423,9 +421,7 @@ func TestWhatXLAFuses(t *testing.T) {
 		if p.text == function {
 			got = min(got, 1)
 		}
-		if got != p.want {
-			t.Errorf("program %d has %d times %q, want %d\n%s", i, got, p.text, p.want, text)
-		}
+		errtest.Equal(t, fmt.Sprintf("program %d: times of %q", i, p.text), got, p.want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -57,9 +58,7 @@ func TestLoopsNestAndReadTheirState(t *testing.T) {
 		must.Do(err)
 		out := must.Get(program.Run(Sharded{tensors.FromScalar(float32(5))}))
 		// 5 + 1, plus 12 ones, plus the sum of 10i+j over i < 3, j < 4 = 120 + 18.
-		if got := tensors.ToScalar[float32](out[0][0]); got != 156 {
-			t.Errorf("nested loops gave %g, want 156", got)
-		}
+		errtest.Equal(t, "nested loops", tensors.ToScalar[float32](out[0][0]), 156)
 	})
 }
 
@@ -91,9 +90,8 @@ func TestParallelProgramGathersBitForBit(t *testing.T) {
 	for part := range p.Workers {
 		got := out[0][part].Value().([][]float32)
 		for w := range p.Workers {
-			if got[w][0] != float32(w)+0.5 || math.Float32bits(got[w][1]) != 1<<31 {
-				t.Errorf("worker %d sees %v of worker %d", part, got[w], w)
-			}
+			errtest.Equal(t, fmt.Sprintf("worker %d sees of worker %d", part, w), fmt.Sprint(got[w][0], math.Float32bits(got[w][1])),
+				fmt.Sprint(float32(w)+0.5, 1<<31))
 		}
 	}
 }
@@ -333,9 +331,7 @@ func TestLoopReturnsANodeTwice(t *testing.T) {
 		defer program.Free()
 		out := must.Get(program.Run(Sharded{tensors.FromValue([]float32{1, 2})}))
 		for i, want := range [][]float32{{8, 16}, {8, 16}, {1, 2}, {7, 8}, {7, 8}} {
-			if got := tensors.MustCopyFlatData[float32](out[i][0]); !slices.Equal(got, want) {
-				t.Errorf("output %d is %v, want %v", i, got, want)
-			}
+			errtest.Equal(t, fmt.Sprintf("output %d", i), tensors.MustCopyFlatData[float32](out[i][0]), want)
 			out[i].Free()
 		}
 	})
@@ -405,9 +401,8 @@ func TestDonatedMemoryIsReused(t *testing.T) {
 		out := must.Get(program.Run(at, Sharded{tensors.FromShape(matrix)}))
 		before := address(out[1])
 		again := must.Get(program.Run(at, out[1]))
-		if same := address(again[1]) == before; same != donate {
-			t.Errorf("donated: %v, the result lies where the input lay: %v", donate, same)
-		}
+		errtest.Equal(t, fmt.Sprintf("donated %v: the result lies where the input lay", donate), address(again[1]) == before,
+			donate)
 		if flat := tensors.MustCopyFlatData[float32](again[1][0]); flat[7*columns] != 1 ||
 			flat[6*columns] != 0 || flat[8*columns] != 0 {
 			t.Error("the wrong row was updated")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -90,9 +91,7 @@ func TestProgramsOfOneTextAreCompiledOnce(t *testing.T) {
 		errtest.Equal(t, i, added(t, programs[i]), want)
 		programs[i].Free()
 	}
-	if _, err := programs[1].Run(xla.Sharded{tensors.FromValue([]float32{1, 2, 3})}); err == nil {
-		t.Error("a program that was freed runs")
-	}
+	errtest.Want(t, errtest.Of(programs[1].Run(xla.Sharded{tensors.FromValue([]float32{1, 2, 3})})))
 	var again *xla.Executable
 	if got := compiledBy(func() { again = must.Get(sums(p, 6, false)) }); got != 0 || added(t, again) != 9 {
 		t.Errorf("a program that nobody used was compiled again, %d times", got)
@@ -228,38 +227,25 @@ func TestProgramsAreKeptOnDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "programs")
 	without := compileWith(t, "off")
 	cold, warm := compileWith(t, dir), compileWith(t, dir)
-	if without.Hits != 0 || cold.Hits != 0 || warm.Hits != 2 {
-		t.Errorf("hits: %d without a cache, %d at first, %d then; want 0, 0, 2", without.Hits, cold.Hits, warm.Hits)
-	}
-	if !slices.Equal(without.Bits, cold.Bits) || !slices.Equal(cold.Bits, warm.Bits) {
-		t.Error("results differ with the cache")
-	}
+	errtest.Equal(t, "hits without a cache, at first and then", fmt.Sprint(without.Hits, cold.Hits, warm.Hits), "0 0 2")
+	errtest.Equal(t, "results with the cache and without", fmt.Sprint(without.Bits, cold.Bits),
+		fmt.Sprint(cold.Bits, warm.Bits))
 
 	// The key covers what code depends on: flags in any order, but not other flags or other cores.
 	flags := func(list ...string) string { return "XLA_FLAGS=" + strings.Join(list, " ") }
 	a, b := "--xla_cpu_enable_fast_min_max=true", "--xla_cpu_prefer_vector_width=512"
-	if found := compileWith(t, dir, flags(a, b)); found.Hits != 0 {
-		t.Errorf("%d hits with other flags", found.Hits)
-	}
-	if found := compileWith(t, dir, flags(b, a)); found.Hits != 2 {
-		t.Errorf("%d hits with the same flags in another order, want 2", found.Hits)
-	}
+	errtest.Equal(t, "hits with other flags", compileWith(t, dir, flags(a, b)).Hits, 0)
+	errtest.Equal(t, "hits with the same flags in another order", compileWith(t, dir, flags(b, a)).Hits, 2)
 	if _, err := exec.LookPath("taskset"); err == nil {
-		if found := compileWith(t, dir, "taskset"); found.Hits != 0 {
-			t.Errorf("%d hits on one core of several", found.Hits)
-		}
+		errtest.Equal(t, "hits on one core of several", compileWith(t, dir, "taskset").Hits, 0)
 	}
 
-	if found := compileWith(t, dir, "PJRT_NPROC=3"); found.Hits != 0 {
-		t.Errorf("%d hits with other threads", found.Hits)
-	}
+	errtest.Equal(t, "hits with other threads", compileWith(t, dir, "PJRT_NPROC=3").Hits, 0)
 
 	// An unusable folder is no error.
 	file := filepath.Join(t.TempDir(), "file")
 	must.Do(os.WriteFile(file, nil, 0o600))
-	if found := compileWith(t, filepath.Join(file, "programs")); !slices.Equal(found.Bits, cold.Bits) {
-		t.Error("results differ without a folder")
-	}
+	errtest.Equal(t, "results without a folder", compileWith(t, filepath.Join(file, "programs")).Bits, cold.Bits)
 }
 
 // An intact entry that is no program is compiled again and replaced. Damaged entries are tested by package diskcache.

@@ -1,6 +1,7 @@
 package xla_test
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"reflect"
@@ -67,9 +68,7 @@ func TestProgramsOfStates(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		program, in := countProgram(t, p)
 		defer program.Free()
-		if got := program.Out.Counts.Leaves()[1].Dims(); len(got) != 0 {
-			t.Errorf("the declared steps have axes %v", got)
-		}
+		errtest.Equal(t, "axes of the declared steps", len(program.Out.Counts.Leaves()[1].Dims()), 0)
 		var out countOut
 		for i := range 3 {
 			in.By = number(float32(i))
@@ -78,13 +77,9 @@ func TestProgramsOfStates(t *testing.T) {
 			in.Counts = out.Counts
 			errtest.Want(t, errtest.Of(program.Run(before)), "input Counts.Sum was freed or donated before")
 		}
-		if total := out.Total.Scalars(); !slices.Equal(total, []float64{6}) {
-			t.Errorf("the total is %v", total)
-		}
+		errtest.Equal(t, "the total", out.Total.Scalars(), []float64{6})
 		steps := xla.Part(in.Counts, func(c counts) *Node { return c.Steps })
-		if flat := xlatest.Flat[int32](t, steps.Value()[0]); flat[0] != 3 {
-			t.Errorf("%d steps", flat[0])
-		}
+		errtest.Equal(t, "steps", xlatest.Flat[int32](t, steps.Value()[0])[0], 3)
 		xla.Set(&in.Counts, sumOf, xla.Single(tensors.FromValue([]float32{5, 7})))
 		if out, err := program.Run(in); err != nil {
 			t.Error(err)
@@ -126,12 +121,9 @@ func TestCheckpoint(t *testing.T) {
 		return c
 	}
 	arrays := must.Get(checkpoint().Arrays())
-	if names := slices.Sorted(maps.Keys(arrays)); !slices.Equal(names, []string{"a_Extra.0", "a_Sum", "a_taken"}) {
-		t.Errorf("the names are %v", names)
-	}
-	if steps := arrays["a_taken"]; steps.DType() != "int32" || arrays["a_Extra.0"].DType() != "bool" {
-		t.Errorf("the arrays are %v", arrays)
-	}
+	errtest.Equal(t, "names of the arrays", slices.Sorted(maps.Keys(arrays)), []string{"a_Extra.0", "a_Sum", "a_taken"})
+	errtest.Equal(t, "types of the arrays", fmt.Sprint(arrays["a_taken"].DType(), " ", arrays["a_Extra.0"].DType()),
+		"int32 bool")
 	arrays["a_Sum"], arrays["a_taken"] = npz.Of([]float32{8, 9}), npz.Scalar(int32(1<<30+1))
 	for want, wrong := range map[string]*npz.Array{
 		"has shape [1], but this run needs []":       {Shape: []int{1}, Data: []int32{1}},
@@ -142,12 +134,8 @@ func TestCheckpoint(t *testing.T) {
 		if delete(bad, "a_taken"); wrong != nil {
 			bad["a_taken"] = *wrong
 		}
-		if err := checkpoint().Restore(bad); err == nil || err.Error() != "the checkpoint's a_taken "+want {
-			t.Errorf("%v, want %s", err, want)
-		}
-		if sum, err := xla.Part(held, sumOf).Floats(); err != nil || sum[0] != 2 {
-			t.Errorf("a failed Restore changes the sum to %v, %v", sum, err)
-		}
+		errtest.Want(t, checkpoint().Restore(bad), "the checkpoint's a_taken "+want)
+		errtest.Equal(t, "the sum after a failed Restore", must.Get(xla.Part(held, sumOf).Floats())[0], 2)
 	}
 	more := maps.Clone(arrays)
 	more["b"] = npz.Scalar(int32(1))
@@ -256,9 +244,7 @@ func TestTreesKeepTheirForm(t *testing.T) {
 		t.Error("Flatten does not keep declaration order")
 	}
 	names := []string{"First", "Pair.0", "Pair.1", "Rows.0.Left", "Rows.0.Right", "Rows.1.Left", "Deep.Left"}
-	if got := xla.Names(tree); !slices.Equal(got, names) {
-		t.Errorf("names %v, want %v", got, names)
-	}
+	errtest.Equal(t, "names", xla.Names(tree), names)
 	other := xla.Unflatten(tree, new)
 	if !slices.Equal(xla.Flatten(other), new) {
 		t.Error("Unflatten does not keep the order of leaves")

@@ -163,9 +163,7 @@ func TestQuotedCommandsAreRight(t *testing.T) {
 			}
 		}
 		for _, target := range makeTarget.FindAllStringSubmatch(string(data), -1) {
-			if !strings.Contains(string(targets), "\n  make "+target[1]+" ") {
-				t.Errorf("%s: `make` does not list %s", path, target[1])
-			}
+			errtest.Contains(t, string(targets), "\n  make "+target[1]+" ")
 		}
 	}
 	check(filepath.Join(root, "README.md"))
@@ -227,9 +225,7 @@ func TestExamplesOfTheHelpAreRight(t *testing.T) {
 	odd := regexp.MustCompile(`=(INT|STRING|FLOAT)|--env=NAME --[^a]`)
 	for path, lines := range examples {
 		stdout, _, _ := invoke(t, append(strings.Fields(path), "--help")...)
-		if found := odd.FindString(stdout); found != "" {
-			t.Errorf("the help of %s has %s: a type of Go, or flags that exclude each other", path, found)
-		}
+		errtest.Equal(t, "types of Go, or flags that exclude each other, in the help", odd.FindString(stdout), "")
 		for line := range strings.SplitSeq(strings.TrimSpace(lines), "\n") {
 			rest, ok := strings.CutPrefix(strings.TrimSpace(line), "qdnb ")
 			if err := parse(rest, true); err != nil || !ok || !strings.HasPrefix(rest, path) {

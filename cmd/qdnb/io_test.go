@@ -54,9 +54,7 @@ func TestImportEvalOfSkills(t *testing.T) {
 	var all, one, same evaluation
 	var standard evaluation
 	answer(t, &standard, "eval", "dads", "--json", "--backend", "go", "--runs", root)
-	if standard.Run != made.Run || standard.Episodes != 100 {
-		t.Errorf("eval RUN is %+v", standard)
-	}
+	errtest.Equal(t, "run and episodes", fmt.Sprint(standard.Run, standard.Episodes), fmt.Sprint(made.Run, 100))
 	eval := []string{"eval", "--json", "--backend", "go", "--runs", root, "--run", "dads", "--episodes", "3"}
 	answer(t, &all, append(eval, "--seed", "2")...)
 	answer(t, &same, append(eval, "--seed", "3")...)
@@ -101,9 +99,8 @@ func TestImportEvalExportOfARepertoire(t *testing.T) {
 		answer(t, &found[i], "eval", "--json", "--backend", "go", "--run", run, "--episodes", "2")
 	}
 	a, b := found[0].Results[0], found[1].Results[0]
-	if *a.Cell != *b.Cell || *a.FitnessMean != *b.FitnessMean || a.Skill != nil {
-		t.Errorf("%+v and %+v", found[0], found[1])
-	}
+	errtest.Equal(t, "cell, fitness and skill", fmt.Sprint(*a.Cell, *a.FitnessMean, a.Skill),
+		fmt.Sprint(*b.Cell, *b.FitnessMean, nil))
 	out := filepath.Join(root, "all.npz")
 	stdout, _ := succeed(t, "export", "--run", made.Run, "--repertoire", "--out", out)
 	errtest.Contains(t, stdout, "genotypes")

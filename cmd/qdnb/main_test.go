@@ -134,9 +134,8 @@ func TestCorrectedAndEvaluationStepsArePrinted(t *testing.T) {
 	for _, text := range []string{stdout, shown} {
 		errtest.Contains(t, text, "\neval steps     1280, which only measure\n", ": median of 2 episodes, generation 1\n")
 	}
-	if result.EvaluationSteps != 1280 || result.Corrected.Average != "median of 2 episodes" {
-		t.Errorf("%+v", result)
-	}
+	errtest.Equal(t, "evaluation steps and kind of average", fmt.Sprint(result.EvaluationSteps, " ", result.Corrected.Average),
+		"1280 median of 2 episodes")
 	refuses(t, mistake{append(args, "--corrected", "3"), 1, "qdnb eval " + result.Run + " --corrected"})
 }
 

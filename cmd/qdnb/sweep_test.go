@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -92,9 +91,7 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 	}
 	again := filepath.Join(t.TempDir(), "again")
 	succeed(t, "sweep", "results", "--plan", plan, "--runs", root, "--out", again)
-	if other, err := os.ReadFile(filepath.Join(again, "training.csv")); err != nil || !bytes.Equal(other, collected) {
-		t.Errorf("sweep results wrote (%v)\n%s\nnot\n%s", err, other, collected)
-	}
+	errtest.Equal(t, "results of a second folder", must.Get(os.ReadFile(filepath.Join(again, "training.csv"))), collected)
 
 	stdout, _ = succeed(t, "sweep", "status", "--plan", plan, "--runs", root, "--all")
 	if !strings.Contains(stdout, "4 lines, 4 done") || !strings.Contains(stdout, lines[2].Run.Name()) ||
@@ -218,10 +215,7 @@ func TestSweepScripts(t *testing.T) {
 		errtest.Contains(t, stdout, want)
 	}
 	stdout, _ = succeed(t, "sweep", "script", "kubernetes", "--plan", plan, "--cpus", "3", "--runs", "mine/runs")
-	if !strings.Contains(stdout, `--runs, "/data/mine/runs"`) ||
-		!strings.Contains(stdout, "- name: QDNB_WORKERS") || !strings.Contains(stdout, `value: "3"`) {
-		t.Errorf("the manifest for 3 cores is\n%s", stdout)
-	}
+	errtest.Contains(t, stdout, `--runs, "/data/mine/runs"`, "- name: QDNB_WORKERS", `value: "3"`)
 }
 
 // A plan of several experiments has the lines of each. With --once, no run is planned twice.
@@ -231,9 +225,7 @@ func TestPlanOfSeveralExperiments(t *testing.T) {
 		return strings.Split(strings.TrimSpace(stdout), "\n")
 	}
 	all, once := plan("training,adaptation,training"), plan("training,adaptation", "--once")
-	if apart := append(plan("training"), plan("adaptation")...); !slices.Equal(all, apart) {
-		t.Errorf("%d lines, but %d of the experiments alone", len(all), len(apart))
-	}
+	errtest.Equal(t, "lines of all experiments", all, append(plan("training"), plan("adaptation")...))
 	lines := must.Get(sweep.Read(strings.NewReader(strings.Join(once, "\n")), "plan"))
 	names := map[string]bool{}
 	for _, line := range lines {
@@ -285,9 +277,8 @@ func TestRunsAreBesideThePlan(t *testing.T) {
 			Lines []struct{ Status sweep.Status }
 		}
 		answer(t, &report, append([]string{"sweep", "status", "--json", "--plan", plan}, args...)...)
-		if report.Runs != root || report.Lines[0].Status != status {
-			t.Errorf("%v: %+v, want %s in %s", args, report, status, root)
-		}
+		errtest.Equal(t, fmt.Sprintf("%v: folder and status", args), fmt.Sprint(report.Runs, report.Lines[0].Status),
+			fmt.Sprint(root, status))
 	}
 	check(filepath.Join(dir, "runs"), sweep.Done)
 	check(other, sweep.Ready, "--runs", other)

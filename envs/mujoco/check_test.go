@@ -55,9 +55,7 @@ func TestCheckAccepts(t *testing.T) {
 		if left := len(m.Pairs()) - len(all.Pairs); left > 0 {
 			pairs[name] = left
 			errtest.Want(t, errtest.Of(m.Check(Options{})), "contact of", "(geom_type)", "IgnorePairs")
-			if !strings.Contains(strings.Join(all.Notes, "\n"), "left out") {
-				t.Errorf("%s: %q", name, all.Notes)
-			}
+			errtest.Contains(t, strings.Join(all.Notes, "\n"), "left out")
 		} else if _, err := m.Check(Options{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -126,9 +124,7 @@ func TestCheckNotes(t *testing.T) {
 		t.Fatalf("%q", s.Notes)
 	}
 	for i, text := range want {
-		if !strings.Contains(s.Notes[i], text) {
-			t.Errorf("note %d is %q, want %q", i, s.Notes[i], text)
-		}
+		errtest.Contains(t, s.Notes[i], text)
 	}
 	if m := compiled("accepted/gym_swimmer"); len(must.Get(m.Check(Options{})).Pairs) > 0 {
 		t.Error("the swimmer touches something")
@@ -164,9 +160,8 @@ func TestLinkContactsFollowTheModel(t *testing.T) {
 	for _, c := range [][3]int{{0, 0, 12}, {9, 0, 12}, {10, 0, 13}, {16, 0, 20}, {100, 0, 48}, {100, 7, 7}} {
 		m.LinkContacts = c[0]
 		s := must.Get(NewSystem(m, Options{LinkContacts: c[1]}))
-		if got := s.LinkContacts(); got != c[2] {
-			t.Errorf("MuJoCo had %d, the option is %d: %d act, want %d", c[0], c[1], got, c[2])
-		}
+		errtest.Equal(t, fmt.Sprintf("link contacts where MuJoCo had %d and the option is %d", c[0], c[1]), s.LinkContacts(),
+			c[2])
 	}
 }
 
@@ -179,9 +174,7 @@ func TestPairs(t *testing.T) {
 		names = append(names, m.Names.Geom[p.Geom1]+"-"+m.Names.Geom[p.Geom2])
 	}
 	const want = "a-d floor-a floor-b a-b floor-c a-c floor-d b-d c-d floor-e a-e b-e c-e d-e"
-	if got := strings.Join(names, " "); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	errtest.Equal(t, "names", strings.Join(names, " "), want)
 	m = compiled("accepted/gym_ant")
 	withFloor := func(p Pair) bool { return p.Geom1 == 0 && m.ConDim(p) == 3 }
 	if p := m.Pairs(); len(p) != 13 || len(slices.DeleteFunc(p, withFloor)) > 0 {
@@ -227,9 +220,7 @@ func TestCheckLeavesOutPairsThatStayApart(t *testing.T) {
 func TestContactsAreLimited(t *testing.T) {
 	m := go1()
 	s := must.Get(m.Check(Options{Contacts: [][2]string{{"floor", "FR"}, {"RL", "floor"}, {"floor", "FR_calf"}}}))
-	if len(s.Pairs) != 4 {
-		t.Errorf("there are %d pairs: %v", len(s.Pairs), s.Pairs)
-	}
+	errtest.Equal(t, "number of pairs", len(s.Pairs), 4)
 	errtest.Want(t, errtest.Of(m.Check(Options{Contacts: [][2]string{{"floor", "nose"}}})), `"floor" and "nose"`)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/internal/errtest"
 	files "example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
@@ -212,7 +213,5 @@ func TestChaoticRollouts(t *testing.T) {
 	if n := float64(len(found.Errors)); found.Chaotic != 1 || math.Abs(found.Share-(n-0.5)/n) > 0.02 || !found.OK() {
 		t.Errorf("found %v", found)
 	}
-	if e := relative([]float64{math.NaN()}, []float64{1}, 1); e != math.MaxFloat64 {
-		t.Errorf("the error of NaN is %g", e)
-	}
+	errtest.Equal(t, "the error of NaN", relative([]float64{math.NaN()}, []float64{1}, 1), math.MaxFloat64)
 }

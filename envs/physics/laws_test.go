@@ -3,7 +3,6 @@ package physics_test
 import (
 	"fmt"
 	"math"
-	"reflect"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -11,6 +10,7 @@ import (
 
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
@@ -248,9 +248,7 @@ func TestSystemCopiesItsModel(t *testing.T) {
 	for _, m := range []physics.Model{given, s.Model()} {
 		m.Angles["hinge"], m.Pose["pivot"], m.Bodies[1].Mass = physics.Vec{20}, physics.Vec{}, 9
 		m.Joints[0].Limits[0][1] = 90
-		if got := s.Model(); !reflect.DeepEqual(got, build()) {
-			t.Errorf("%+v, want %+v", got, build())
-		}
+		errtest.Equal(t, "the model", s.Model(), build())
 	}
 }
 
@@ -419,8 +417,6 @@ func TestRepeatedObstacles(t *testing.T) {
 			xlatest.Close(t, fmt.Sprintf("ball at %g: %s", x, component), got[k], want[k], 1e-6)
 		}
 		touches := x == 2.06 || x == 5.9 || x == 10.06
-		if deflected := math.Abs(float64(got[0][0]-x)) > 0.001; deflected != touches {
-			t.Errorf("a ball at %g moves to %g", x, got[0][0])
-		}
+		errtest.Equal(t, fmt.Sprintf("a ball at %g moves", x), math.Abs(float64(got[0][0]-x)) > 0.001, touches)
 	}
 }

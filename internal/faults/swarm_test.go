@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/runs"
@@ -88,9 +89,7 @@ func TestSwarm(t *testing.T) {
 			w.invoke().says(t, 0)
 			for _, name := range s.results() {
 				dir := filepath.Join(w.root, name)
-				if different := difference(dir, filepath.Join(want.root, name), w.spared...); different != "" {
-					t.Errorf("%s: %s", name, different)
-				}
+				errtest.Equal(t, name, difference(dir, filepath.Join(want.root, name), w.spared...), "")
 				if took := must.Get(runs.Open(dir)).Status.Seconds; took <= 0 || took > 60+20*want.alone.Seconds() {
 					t.Errorf("%s took %v seconds", name, took)
 				}

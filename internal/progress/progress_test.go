@@ -40,8 +40,8 @@ func TestNotebookBarIsOneOutputThatStays(t *testing.T) {
 	b.Done("100 generations")
 	b.Done("again")
 	b.Update(1, "late")
-	errtest.Equal(t, "the last page, and whether it was flushed", fmt.Sprint(pages[len(pages)-1], flushed),
-		"<code>map&lt;elites&gt;  100 generations</code>true")
+	errtest.Equal(t, "the last page, and whether it was flushed", fmt.Sprint(pages[len(pages)-1], " ", flushed),
+		"<code>map&lt;elites&gt;  100 generations</code> true")
 }
 
 func TestPlainBarIsALineNowAndThen(t *testing.T) {

@@ -3,6 +3,7 @@ package exchange
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -136,9 +137,7 @@ func TestImportRepertoire(t *testing.T) {
 		t.Errorf("%+v", repertoire)
 	}
 	played := nb.Must(watch.Play(t.Context(), run, watch.Spec{Seed: 1, Cells: []int{1, 3}})).Results
-	if len(played) != 2 || len(played[0].Recorded[0].Path) != 30 {
-		t.Errorf("%d episodes", len(played))
-	}
+	errtest.Equal(t, "episodes and steps", fmt.Sprint(len(played), len(played[0].Recorded[0].Path)), "2 30")
 	if found := nb.Must(watch.Play(t.Context(), run, watch.Spec{Episodes: 2,
 		Backend: "go"})); found.Results[0].Number != 1 || found.Steps != 30 {
 		t.Errorf("%+v", found)
@@ -238,9 +237,7 @@ func TestImportMistakes(t *testing.T) {
 		spec := importPolicy(t, good)
 		change(&spec)
 		errtest.Want(t, errtest.Of(Import(spec)), want)
-		if _, err := os.Stat(spec.Runs); err == nil {
-			t.Errorf("%q left a folder of runs", want)
-		}
+		errtest.Want(t, errtest.Of(os.Stat(spec.Runs)), "no such file")
 	}
 }
 
@@ -282,17 +279,13 @@ func TestExport(t *testing.T) {
 			flat = append(flat, arrays[name+"bias"].Data.([]float32)...)
 			flat = append(flat, arrays[name+"kernel"].Data.([]float32)...)
 		}
-		if !slices.Equal(flat, c.row) || len(arrays) != len(c.want) {
-			t.Errorf("%+v: other values", c.spec)
-		}
+		errtest.Equal(t, fmt.Sprintf("%+v: values", c.spec), fmt.Sprint(flat, len(arrays)), fmt.Sprint(c.row, len(c.want)))
 	}
 	all := filepath.Join(dir, "all.npz")
 	nb.Must(Export(grid, ExportSpec{Repertoire: true, Out: all}))
 	again := nb.Must(Import(ImportSpec{Algorithm: "aurora", Env: "pointmaze", Repertoire: all,
 		Set: []string{"hidden=[8,8]"}, Runs: filepath.Dir(grid.Dir)}))
-	if again.Dir != grid.Dir {
-		t.Error("an exported and reimported repertoire is another run")
-	}
+	errtest.Equal(t, "the run of an exported and reimported repertoire", again.Dir, grid.Dir)
 
 	b := filepath.Join(dir, "b.npz")
 	for want, err := range map[string]error{
@@ -359,9 +352,8 @@ func FuzzImport(f *testing.F) {
 func evaluated(t *testing.T, file string, observation, skill []float64, policy int) (action []float64, ports []string) {
 	t.Helper()
 	model := protobuftest.Fields(t, must.Get(os.ReadFile(file)))
-	if model[1][0] != "7" || protobuftest.Fields(t, model[8][0])[2][0] != "13" {
-		t.Errorf("IR version %v, opset %v", model[1], model[8])
-	}
+	errtest.Equal(t, "versions of IR and operators", fmt.Sprint(model[1][0], " ", protobuftest.Fields(t, model[8][0])[2][0]),
+		"7 13")
 	graph := protobuftest.Fields(t, model[7][0])
 	for _, port := range slices.Concat(graph[11], graph[12]) {
 		value := protobuftest.Fields(t, port)
@@ -537,9 +529,7 @@ func TestExportONNX(t *testing.T) {
 				t.Errorf("%+v: action %v, want %g", c.spec, action, want)
 			}
 		}
-		if strings.Join(ports, ";") != c.ports || len(shapes) != 6 {
-			t.Errorf("%v, not %s; %v", ports, c.ports, shapes)
-		}
+		errtest.Equal(t, "ports and shapes", fmt.Sprint(strings.Join(ports, ";"), len(shapes)), fmt.Sprint(c.ports, 6))
 		var about Contract
 		must.Do(json.Unmarshal(must.Get(os.ReadFile(strings.TrimSuffix(c.spec.Out, ".onnx")+".json")), &about))
 		if len(about.Inputs)+1 != len(ports) || about.Environment != c.run.Config.Env || about.Run != c.run.Name() ||
@@ -617,7 +607,6 @@ func TestContractOfADrive(t *testing.T) {
 	must.Do(about.actuation(&own))
 	want := []ServoContract{{Joint: "bthigh", Target: true, Strength: model.Actuators[0].Strength, Stiffness: 30,
 		Damping: 2, Torques: &[2]float64{-5, 5}}}
-	if !reflect.DeepEqual(about.Servos, want) || about.Drive.Inputs[0].Unit != "deg" {
-		t.Errorf("%+v and %+v, want %+v", about.Servos, about.Drive.Inputs, want)
-	}
+	errtest.Equal(t, "servos and the unit of an action", fmt.Sprint(about.Servos, about.Drive.Inputs[0].Unit),
+		fmt.Sprint(want, "deg"))
 }

@@ -315,7 +315,8 @@ func TestAdaptationPanels(t *testing.T) {
 			Low: []float64{17.5, 107.5, -87.5}, High: []float64{47.5, 137.5, -57.5}},
 	}
 	gravity := drawn[0][0]
-	errtest.Equal(t, "gravity and its axis", fmt.Sprint(gravity.Title.Text, gravity.X.Min, gravity.X.Max), "ant-uni0.25 5")
+	errtest.Equal(t, "gravity and its axis", fmt.Sprint(gravity.X.Min, gravity.X.Max, " ", gravity.Title.Text),
+		"0.25 5 ant-uni")
 	for i, s := range linesOf(gravity) {
 		if w := want[i]; s.Name != w.Name || !reflect.DeepEqual([][]float64{s.X, s.Y, s.Low, s.High},
 			[][]float64{w.X, w.Y, w.Low, w.High}) {

@@ -86,9 +86,7 @@ func TestNothingIsDeletedBeforeTheRunIsSaved(t *testing.T) {
 	must.Do(s.writer.SaveReplay(1, 1, 1, func(int64, int64) ([]float32, error) { return []float32{0}, nil }))
 	s.stored = s.search.State()
 	must.Do(os.RemoveAll(filepath.Join(s.writer.Dir, "checkpoints")))
-	if err := s.complete(); err == nil {
-		t.Error("a checkpoint is saved nowhere")
-	}
+	errtest.Want(t, s.complete())
 	left := must.Get(filepath.Glob(filepath.Join(s.writer.Dir, "replay", "*")))
 	errtest.Equal(t, "files of the replay buffer", len(left), 1)
 }
@@ -162,9 +160,7 @@ func TestImportedRunsOfTheEnvironment(t *testing.T) {
 				Centroids: []float32{0}, Lower: []float32{0}, Upper: []float32{1}}
 			return errors.Join(w.SaveRepertoire(r), w.SaveStatus(runs.Status{Finished: true, Backend: runs.Imported}))
 		}))
-		if found := training.imported(); (found == run.Name()) != want {
-			t.Errorf("of an import on %s: %q", env, found)
-		}
+		errtest.Equal(t, env, training.imported() == run.Name(), want)
 		must.Do(os.RemoveAll(run.Dir))
 	}
 }

@@ -44,9 +44,7 @@ func TestFilmEnds(t *testing.T) {
 		"absurd": {[][]float32{row(1, float32(math.Inf(1)), 0)}, 1},
 	} {
 		film := s.film(first, slices.Concat(c.steps...))
-		if len(film.Frames) != c.want || len(film.Rewards) != c.want || film.Check() != nil {
-			t.Errorf("%s: %d frames, %d rewards, want %d (%v)", what, len(film.Frames), len(film.Rewards), c.want, film.Check())
-		}
+		errtest.Equal(t, what, fmt.Sprint(len(film.Frames), len(film.Rewards), film.Check()), fmt.Sprint(c.want, c.want, nil))
 	}
 }
 
@@ -76,9 +74,7 @@ func TestFixedRobot(t *testing.T) {
 	system := nb.Must(physics.NewSystem(model))
 	still := nb.Must(Still(&envs.Rigid{Settings: envs.Spec{Name: "arm"}, System: system}))
 	for _, film := range []*scene.Film{still, nb.Must(Robot("arm", system))} {
-		if film.Follow != 1 || len(film.Frames[0]) != 2 {
-			t.Errorf("moving body %d of %d is followed", film.Follow, len(film.Frames[0]))
-		}
+		errtest.Equal(t, "moving body that is followed", fmt.Sprint(film.Follow, len(film.Frames[0])), "1 2")
 		nb.Must(scene.Render(film, len(film.Frames)-1, scene.Camera{}, 40, 30))
 		nb.Must(viewer.Skill(film).HTML())
 	}

@@ -62,9 +62,7 @@ func TestBackendsHaveOneName(t *testing.T) {
 		"xla:cpu": "cpu", "tpu": "tpu", "go": "go", "/a.so": "/a.so",
 		"xla:/a.so": "/a.so",
 	} {
-		if got, err := Canonical(spec); err != nil || got != want {
-			t.Errorf("%q is %q, %v; want %q", spec, got, err, want)
-		}
+		errtest.Equal(t, spec, must.Get(Canonical(spec)), want)
 	}
 	_, err := Canonical("cudaa")
 	errtest.Want(t, err, `unknown backend "cudaa"; did you mean "cuda"? use cpu`)
@@ -91,9 +89,7 @@ func TestOneClientOfEachPlugin(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "")
 	first := must.Get(Open(t.Context(), ""))
 	for _, spec := range []string{"auto", string(first.Kind), cmp.Or(first.Plugin, "go")} {
-		if p, err := Open(t.Context(), spec); err != nil || p != first {
-			t.Errorf("%q opens another client of %s: %v", spec, first.Plugin, err)
-		}
+		errtest.Equal(t, spec+" opens the same client", must.Get(Open(t.Context(), spec)) == first, true)
 	}
 }
 
@@ -119,9 +115,7 @@ func TestProcessor(t *testing.T) {
 func TestWorkersAreLimited(t *testing.T) {
 	for value, want := range map[string]int{"": 8, "3": 3, "100": 8, "1": 1} {
 		t.Setenv(WorkersEnv, value)
-		if got, err := limitWorkers(8); err != nil || got != want {
-			t.Errorf("%s=%q: %d workers and error %v, want %d", WorkersEnv, value, got, err, want)
-		}
+		errtest.Equal(t, fmt.Sprintf("workers with %s=%q", WorkersEnv, value), must.Get(limitWorkers(8)), want)
 	}
 	for _, value := range []string{"0", "-2", "many", "5000"} {
 		t.Setenv(WorkersEnv, value)
@@ -315,9 +309,7 @@ func TestPythonPathMayHaveSpaces(t *testing.T) {
 	fakePython(t, "echo '"+dir+"'")
 	errtest.Equal(t, "plugin", FindPlugin(CPU), plugin)
 	fakePython(t, "exit 1")
-	if got := pythonPath(); got != nil {
-		t.Errorf("%q", got)
-	}
+	errtest.Equal(t, "a path", pythonPath(), nil)
 }
 
 func TestDevicesAreFound(t *testing.T) {
@@ -344,9 +336,7 @@ func TestKindsOfPlugins(t *testing.T) {
 		"libtpu.so": TPU, "xla_cpu_pjrt.so": CPU, "pjrt_plugin_cpu_linux_amd64.so": CPU, "xla_rocm_plugin.so": Other,
 		"pjrt_plugin_xla_oneapi.so": Other} {
 		kind := kindOfPlugin("/cpu/" + name)
-		if kind != want || kind.Accelerator() != (want != CPU) {
-			t.Errorf("%s is of kind %s, want %s", name, kind, want)
-		}
+		errtest.Equal(t, name, fmt.Sprint(kind, kind.Accelerator()), fmt.Sprint(want, want != CPU))
 		for flag := range Flags(kind) {
 			if kind == Other && strings.Contains(flag, "cpu") {
 				t.Errorf("%s gets %s", name, flag)

@@ -47,9 +47,8 @@ func TestGoldenPolicy(t *testing.T) {
 	}
 	for i, leaf := range policy.Layout() {
 		stored := data.Float32s(leaves[i])
-		if !slices.Equal(leaf.Shape, data.Shape(leaves[i])) || !slices.Equal(flat[leaf.Offset:leaf.Offset+len(stored)], stored) {
-			t.Errorf("%s is not at %d, or not of shape %v", leaves[i], leaf.Offset, leaf.Shape)
-		}
+		errtest.Equal(t, leaves[i], fmt.Sprint(leaf.Shape, flat[leaf.Offset:leaf.Offset+len(stored)]),
+			fmt.Sprint(data.Shape(leaves[i]), stored))
 	}
 	rows, obs, want := data.Float32s("params_flat_all"), data.Float32s("obs"), data.Float32s("actions")
 	p, steps, in, out := data.Shape("obs")[0], data.Shape("obs")[1], data.Shape("obs")[2],
@@ -247,9 +246,7 @@ func TestNormalisingNetwork(t *testing.T) {
 			xlatest.Close(t, what, xlatest.Flat[float32](t, out[1+i]), want, 1e-6)
 		}
 		wanted := []float32{0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1}
-		if got := xlatest.Flat[float32](t, out[4]); !slices.Equal(got, wanted) {
-			t.Errorf("a new network normalises by %v", got)
-		}
+		errtest.Equal(t, "a new network normalises by", xlatest.Flat[float32](t, out[4]), wanted)
 		for _, x := range xlatest.Flat[float32](t, out[5]) {
 			if x != 0 {
 				t.Fatal("Join is not the inverse of View")
@@ -478,9 +475,7 @@ func TestStatisticsFarFromZero(t *testing.T) {
 				t.Errorf("mean %.9g, deviation %g, after one batch %g; want %.9g and %g", at(0), at(1), at(2), mean, deviation)
 			}
 		}
-		if got := xlatest.Flat[float32](t, out[3])[0]; got != batches*b {
-			t.Errorf("%g vectors", got)
-		}
+		errtest.Equal(t, "vectors", xlatest.Flat[float32](t, out[3])[0], batches*b)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/stat"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
@@ -213,9 +214,7 @@ func TestAutoencoderTraining(t *testing.T) {
 		one := train(1, x, 40)
 		for _, junk := range []float32{float32(math.NaN()), 1e30} {
 			spoiled, _ := archive(autoencoder, slots, junk)
-			if again := train(1, spoiled, 40); fmt.Sprint(again) != fmt.Sprint(one) {
-				t.Errorf("with %g in the empty slots another training: %v, not %v", junk, again, one)
-			}
+			errtest.Equal(t, fmt.Sprintf("with %g in the empty slots", junk), fmt.Sprint(train(1, spoiled, 40)), fmt.Sprint(one))
 		}
 		other := train(2, x, 40)
 		if slices.Equal(other.before, one.before) || slices.Equal(other.row, one.row) {
@@ -346,12 +345,8 @@ func TestGoldenAutoencoder(t *testing.T) {
 		}, xlatest.Tensor(flat, 1, autoencoder.Params()), xlatest.Stored(data, "batch"))
 		xlatest.Matches(t, data, out, 1e-6, "encoder_c", "outputs", "loss", "grad.flat", "decoder_inputs",
 			"encoder_c", "encoder_h")
-		if !slices.Equal(xlatest.Flat[float32](t, out[7]), flat[encoder:]) {
-			t.Error("the row of a view is not the row that was viewed")
-		}
-		if got := out[3].Shape().Dimensions; !slices.Equal(got, []int{1, autoencoder.Params()}) {
-			t.Errorf("the gradient by a row [1, N] has shape %v", got)
-		}
+		errtest.Equal(t, "the row of a view", xlatest.Flat[float32](t, out[7]), flat[encoder:])
+		errtest.Equal(t, "shape of the gradient by a row [1, N]", out[3].Shape().Dimensions, []int{1, autoencoder.Params()})
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
@@ -42,10 +43,8 @@ func TestThreefryKnownAnswers(t *testing.T) {
 		}, tensors.FromValue([]uint32{0, all, 0x243f6a88}), tensors.FromValue([]uint32{0, all, 0x85a308d3}),
 			tensors.FromValue([]uint32{0, all, 0x13198a2e}), tensors.FromValue([]uint32{0, all, 0x03707344}))
 		x0, x1 := xlatest.Flat[uint32](t, out[0]), xlatest.Flat[uint32](t, out[1])
-		if !slices.Equal(x0, []uint32{0x6b200159, 0x1cb996fc, 0xc4923a9c}) || !slices.Equal(x1,
-			[]uint32{0x99ba4efe, 0xbb002be7, 0x483df7a0}) {
-			t.Errorf("threefry gave %08x %08x", x0, x1)
-		}
+		errtest.Equal(t, "threefry", fmt.Sprint(x0, x1),
+			fmt.Sprint([]uint32{0x6b200159, 0x1cb996fc, 0xc4923a9c}, []uint32{0x99ba4efe, 0xbb002be7, 0x483df7a0}))
 	})
 }
 
@@ -98,9 +97,7 @@ func TestStreamsDrawWhatKeysDraw(t *testing.T) {
 				want := draw[float32](t, p, seed, func(k random.Key) *Node { return k.FoldIn(name).FoldIn(3).Uniform(0, 1, 1000) })
 				got := make([]float32, 1000)
 				random.NewStream(seed).FoldIn(name).FoldIn(3).Uniform(got)
-				if !slices.Equal(got, want) {
-					t.Errorf("stream %d of seed %d differs", name, seed)
-				}
+				errtest.Equal(t, fmt.Sprintf("stream %d of seed %d", name, seed), got, want)
 			}
 		}
 	})
@@ -128,9 +125,7 @@ func TestARowDependsOnItsKeyAlone(t *testing.T) {
 				k.FoldIn(0).FoldIn(1).Bits(500)}, 0)
 		})
 		slices.Sort(streams)
-		if n := len(slices.Compact(slices.Clone(streams))); n != len(streams) {
-			t.Errorf("%d of %d words coincide", len(streams)-n, len(streams))
-		}
+		errtest.Equal(t, "words that differ", len(slices.Compact(slices.Clone(streams))), len(streams))
 	})
 }
 

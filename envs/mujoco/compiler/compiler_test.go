@@ -106,9 +106,7 @@ func TestModelsAreCached(t *testing.T) {
 	for _, file := range stored {
 		must.Do(os.WriteFile(file, []byte("damaged"), 0o666))
 	}
-	if m, err := Compile(t.Context(), path); err != nil || m.Sizes.NV != 13 {
-		t.Error(err)
-	}
+	errtest.Equal(t, "degrees of freedom", must.Get(Compile(t.Context(), path)).Sizes.NV, 13)
 }
 
 // needsMuJoCo skips a test unless $QDNB_MUJOCO asks for tests with MuJoCo's compiler.
@@ -197,9 +195,7 @@ func TestReference(t *testing.T) {
 	arrays := must.Get(Reference(t.Context(), path, s.Pairs))
 	for name, shape := range map[string][]int{"free_qacc": {50, 3}, "touch_M_vector": {50, 3}, "touch_noise": {50, 4},
 		"traj9_qpos": {51, 3}, "traj0_ctrl": {50, 2}, "touch_counts": {50, 5}, "frame_skip": {}} {
-		if got := arrays[name].Shape; !slices.Equal(got, shape) {
-			t.Errorf("%s has shape %v, want %v", name, got, shape)
-		}
+		errtest.Equal(t, name, arrays[name].Shape, shape)
 	}
 	geoms := must.Get(arrays["touch_contact_geom"].Int32s())
 	dims := must.Get(arrays["touch_contact_dim"].Int32s())

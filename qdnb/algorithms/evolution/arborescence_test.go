@@ -48,9 +48,7 @@ func TestPPGAFollowsItsGradients(t *testing.T) {
 		for range generations {
 			outcome := steps(t, s, 1)[0]
 			best, cells = append(best, slices.Max(outcome.Fitnesses)), filled(outcome.Fitnesses)
-			if want := (outcome.Generation + 1) * (2*batch + 3*4*64*4); outcome.EnvSteps != want {
-				t.Errorf("generation %d ends at step %d, want %d", outcome.Generation, outcome.EnvSteps, want)
-			}
+			errtest.Equal(t, "environment steps", outcome.EnvSteps, (outcome.Generation+1)*(2*batch+3*4*64*4))
 			arrays := stateOf(t, s)
 			policy, gradients := arrays["Emitters.0.Emitter.Policy"], arrays["Emitters.0.Emitter.Gradients"]
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {

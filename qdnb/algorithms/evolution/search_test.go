@@ -347,9 +347,7 @@ func TestEvaluator(t *testing.T) {
 			e.Free()
 		}
 		for _, bad := range [][2]int{{0, 1}, {3, -1}, {-1, 0}} {
-			if _, err := unlimited.task().Evaluator(p, scoring.Plan{Policies: bad[0], Slice: bad[1]}); err == nil {
-				t.Errorf("%d policies in slices of %d were accepted", bad[0], bad[1])
-			}
+			errtest.Want(t, errtest.Of(unlimited.task().Evaluator(p, scoring.Plan{Policies: bad[0], Slice: bad[1]})))
 		}
 	})
 }
@@ -582,15 +580,12 @@ func TestSharesOfZero(t *testing.T) {
 	}
 	want := run(Mix{{noisy, 0.55}, {isoline, 0.45}})
 	for _, idle := range []Emitter{StrategySettings{Emitters: 5, Sigma0: 1}.Emitter(), isoline, noisy} {
-		if got := run(Mix{{noisy, 0.55}, {isoline, 0.45}, {idle, 0}}); !slices.Equal(got, want) {
-			t.Errorf("with a share of 0 of %T the run differs", idle)
-		}
+		errtest.Equal(t, fmt.Sprintf("with a share of 0 of %T", idle), run(Mix{{noisy, 0.55}, {isoline, 0.45}, {idle, 0}}), want)
 	}
 	for _, mix := range []Mix{{{noisy, 0}, {isoline, 0.35}, {noisy, 0.65}}, {{isoline, 0.35}, {noisy, 0.65}}} {
 		all := must.Get(mix.assign(10))
-		if len(all) != 2 || all[0].count != 4 || all[1].count != 6 || all[1].first != 4 {
-			t.Errorf("%v", all)
-		}
+		errtest.Equal(t, "counts and the first of each", fmt.Sprint(len(all), all[0].count, all[1].count, all[1].first),
+			"2 4 6 4")
 	}
 }
 

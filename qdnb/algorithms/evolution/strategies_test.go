@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
@@ -322,9 +323,7 @@ func TestStrategiesRestart(t *testing.T) {
 					start, row := xlatest.Flat[float32](t, fresh[i]), len(after[name])/3
 					same = same && slices.Equal(after[name][e*row:(e+1)*row], start[e*row:(e+1)*row])
 				}
-				if same != want {
-					t.Errorf("%s, %s: strategy %d restarted: %v, want %v (%v)", strategy, rule, e, same, want, after)
-				}
+				errtest.Equal(t, fmt.Sprintf("%s, %s: strategy %d restarted", strategy, rule, e), same, want)
 			}
 		}
 	}

@@ -129,9 +129,7 @@ func TestMetaControllerLearns(t *testing.T) {
 		if first.Extra[0] > 2 || last.Extra[0] < 3.6 || best > 4.6 || best < 4 {
 			t.Errorf("mean returns %v before and %v after learning, best %v", first.Extra[0], last.Extra[0], best)
 		}
-		if want := int64(60 * 64 * 4 * 3); last.EnvSteps != want || last.Evaluations != 61*32 {
-			t.Errorf("%d steps and %d episodes, want %d and %d", last.EnvSteps, last.Evaluations, want, 61*32)
-		}
+		errtest.Equal(t, "steps and episodes", fmt.Sprint(last.EnvSteps, last.Evaluations), fmt.Sprint(int64(60*64*4*3), 61*32))
 		env.Watch = func(s envs.State) *Node { return Slice(s.Observation, AxisRange(), AxisElem(0)) }
 		env.Width = 1
 		found := evaluate(p, env, settings, s)

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"log"
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 )
@@ -38,9 +38,7 @@ func TestCentroidsAreTheseBytes(t *testing.T) {
 		cvt := repertoire.CVT{Cells: 1024, CVTSamples: 50_000, CVTSeed: c.seed}
 		var data bytes.Buffer
 		must.Do(binary.Write(&data, binary.LittleEndian, must.Get(cvt.Centroids(limits.Lower, limits.Upper)).Data))
-		if sum := sha256.Sum256(data.Bytes()); hex.EncodeToString(sum[:]) != c.want {
-			t.Errorf("%s, cvt_seed %d: %x, want %s", c.env, c.seed, sum, c.want)
-		}
+		errtest.Equal(t, c.env, fmt.Sprintf("%x", sha256.Sum256(data.Bytes())), c.want)
 	}
 }
 

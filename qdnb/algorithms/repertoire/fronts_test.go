@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/pareto"
@@ -147,9 +148,8 @@ func TestFullFrontsPreferDistinctSolutions(t *testing.T) {
 			now = insert(now, [4][]float32{make([]float32, batch), make([]float32, batch), c.objectives, c.ids})
 			ids, _ := now.sorted(slots, 2)
 			volumes, _ := now.volumes(slots, []float32{0, 0})
-			if !slices.Equal(ids, c.want) || volumes[0] != c.volume {
-				t.Errorf("batch %d: the front is %v with hypervolume %g, want %v and %g", i, ids, volumes[0], c.want, c.volume)
-			}
+			errtest.Equal(t, fmt.Sprintf("batch %d: the front and its hypervolume", i), fmt.Sprint(ids, volumes[0]),
+				fmt.Sprint(c.want, c.volume))
 		}
 	})
 }

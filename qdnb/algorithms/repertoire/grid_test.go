@@ -182,15 +182,11 @@ func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (aft
 func same(t *testing.T, what string, got, want contents, leftOut []int32) {
 	t.Helper()
 	for cell := range want.fitnesses {
-		if got.fitnesses[cell] != want.fitnesses[cell] {
-			t.Errorf("%s: the fitness of cell %d is %g, want %g", what, cell, got.fitnesses[cell], want.fitnesses[cell])
-		}
+		errtest.Equal(t, fmt.Sprintf("%s: the fitness of cell %d", what, cell), got.fitnesses[cell], want.fitnesses[cell])
 		if leftOut != nil && leftOut[cell] != 0 {
 			continue
 		}
-		if got.identities[cell] != want.identities[cell] {
-			t.Errorf("%s: cell %d is held by %g, want %g", what, cell, got.identities[cell], want.identities[cell])
-		}
+		errtest.Equal(t, fmt.Sprintf("%s: cell %d is held by", what, cell), got.identities[cell], want.identities[cell])
 		if at, end := cell*want.dims, (cell+1)*want.dims; !slices.Equal(got.descriptors[at:end], want.descriptors[at:end]) {
 			t.Errorf("%s: the descriptor of cell %d is %g, want %g", what, cell, got.descriptors[at:end], want.descriptors[at:end])
 		}
@@ -383,9 +379,7 @@ func TestGoldenAnnealed(t *testing.T) {
 				improvement := xlatest.Flat[float32](t, out[0])
 				xlatest.Close(t, what+": improvement", improvement, stored("value"), 1e-5)
 				for i, status := range stored("status") {
-					if (status > 0) != (improvement[i] > 0) {
-						t.Errorf("%s: solution %d has status %g, but improvement %g", what, i, status, improvement[i])
-					}
+					errtest.Equal(t, fmt.Sprintf("%s: solution %d has a status", what, i), status > 0, improvement[i] > 0)
 				}
 				thresholds = xlatest.Flat[float32](t, out[1])
 				xlatest.Close(t, what+": thresholds", thresholds, stored("thresholds"), 1e-5)
@@ -487,9 +481,8 @@ func TestEmptyCellsAreDrawnOnce(t *testing.T) {
 					drawn[points[j]] = true
 				}
 			}
-			if len(drawn) != want || sum != float32(want) {
-				t.Errorf("draw %d: %d empty cells, and the sum of weights is %g, want %d", i, len(drawn), sum, want)
-			}
+			errtest.Equal(t, fmt.Sprintf("draw %d: empty cells and the sum of weights", i), fmt.Sprint(len(drawn), sum),
+				fmt.Sprint(want, float32(want)))
 		}
 	})
 }
@@ -572,9 +565,7 @@ func TestDamagedCacheIsComputedAgain(t *testing.T) {
 	} {
 		damage()
 		errtest.Equal(t, "a cache that is "+what, flat(t, cvt, lower, upper), want)
-		if again, err := os.ReadFile(path); err != nil || !slices.Equal(again, whole) {
-			t.Errorf("a cache that is %s was not repaired", what)
-		}
+		errtest.Equal(t, what, must.Get(os.ReadFile(path)), whole)
 	}
 }
 

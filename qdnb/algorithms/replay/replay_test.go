@@ -123,9 +123,8 @@ func TestSampleIsOfItsKey(t *testing.T) {
 			t.Error("different keys draw the same rows")
 		}
 	})
-	if best := xlatest.Best(t); !slices.Equal(sample(t, best, 77, 5, 50), sample(t, xlatest.Pure(t), 77, 5, 50)) {
-		t.Errorf("%s and the pure Go backend draw different rows", best.Name())
-	}
+	errtest.Equal(t, "rows drawn by XLA and by the pure Go backend", sample(t, xlatest.Best(t), 77, 5, 50),
+		sample(t, xlatest.Pure(t), 77, 5, 50))
 }
 
 func TestSampleOfEmptyBuffer(t *testing.T) {
@@ -160,9 +159,7 @@ func TestSplitAndJoin(t *testing.T) {
 				want = append(want, data[row*width+start:row*width+start+columns]...)
 			}
 			errtest.Equal(t, fmt.Sprint("column ", i), xlatest.Flat[float32](t, out[i]), want)
-			if rank := out[i].Shape().Rank(); (rank == 1) != (i >= 3 && i <= 5) {
-				t.Errorf("column %d has %d axes", i, rank)
-			}
+			errtest.Equal(t, fmt.Sprintf("column %d has one axis", i), out[i].Shape().Rank() == 1, i >= 3 && i <= 5)
 			start += columns
 		}
 		errtest.Equal(t, "joined again", xlatest.Flat[float32](t, out[7]), data)
@@ -190,9 +187,7 @@ func TestMisfits(t *testing.T) {
 			func(in []*Node) []*Node {
 				return []*Node{build(in[0])}
 			})
-		if err == nil {
-			t.Errorf("%s: rows of 4 numbers were accepted", name)
-		}
+		errtest.Want(t, err)
 	}
 }
 
@@ -223,9 +218,7 @@ func TestStoreOfTPU(t *testing.T) {
 	// The rows 4 to 7 were written over all but the row 3.
 	reward := xlatest.Flat[float32](t, got.Reward.Value()[0])
 	x := xlatest.Flat[float32](t, got.X.Value()[0])
-	if !slices.Equal(reward, []float32{121}) || !slices.Equal(x, []float32{118}) {
-		t.Errorf("the row in slot 2 is %v, %v", reward, x)
-	}
+	errtest.Equal(t, "the row in slot 2", fmt.Sprint(reward, x), fmt.Sprint([]float32{121}, []float32{118}))
 	store.State = got.Buffer
 	if dims := xla.Part(store.State, func(b replay.Buffer) *Node { return b.Rows }).Dims(); dims[1] != 128 {
 		t.Errorf("rows are stored with %d columns, not 128", dims[1])

@@ -197,9 +197,8 @@ func TestDADSOfEnds(t *testing.T) {
 			return append([]*Node{loss, rowOf(next), rowOf(start)}, xla.Flatten(m.Changes)...)
 		}, h.tensors()...)
 		flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
-		if flat(0)[0] != 0 || !slices.Equal(flat(1), flat(2)) {
-			t.Errorf("the loss is %v, and learning changes the networks: %v", flat(0)[0], !slices.Equal(flat(1), flat(2)))
-		}
+		errtest.Equal(t, "the loss", flat(0)[0], 0)
+		errtest.Equal(t, "the networks", flat(1), flat(2))
 		if mean, squares, count := flat(3), flat(4),
 			flat(5)[0]; slices.Max(mean) != 0 || slices.Min(mean) != 0 || slices.Max(squares) != 1 || count != 12 {
 			t.Errorf("mean %v, squares %v, count %v", mean, squares, count)

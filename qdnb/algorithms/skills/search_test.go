@@ -46,14 +46,11 @@ func TestWarmup(t *testing.T) {
 			t.Errorf("warming up changes %s", name)
 		}
 	}
-	if warm["replay"].Shape[0] != 3*n || outcomes[2].EnvSteps != int64(3*n) {
-		t.Errorf("after the warm-up: %d rows, %+v", warm["replay"].Shape[0], outcomes[2])
-	}
+	errtest.Equal(t, "rows and steps after the warm-up", fmt.Sprint(warm["replay"].Shape[0], outcomes[2].EnvSteps),
+		fmt.Sprint(3*n, int64(3*n)))
 	steps(t, s, 1)
 	end := memory(t, s)
-	if count := floatsOf(t, end, "metric_count"); count[0] != 1 {
-		t.Errorf("the first losses are averaged over %v iterations", count[0])
-	}
+	errtest.Equal(t, "iterations of the first average of losses", floatsOf(t, end, "metric_count")[0], 1)
 
 	// The actions do not depend on the actor, whose initial networks may all favour one direction.
 	other := startSearch(t, p, diaynReward, config)

@@ -201,9 +201,7 @@ func TestLossesShowNaN(t *testing.T) {
 			}
 			out := must.Get(program.Run(in...))
 			critic, actor := xlatest.Flat[float32](t, out[0][0])[0], xlatest.Flat[float32](t, out[1][0])[0]
-			if shows := critic != critic || actor != actor; shows != (at < 3) {
-				t.Errorf("%s is NaN: losses %v and %v", what, critic, actor)
-			}
+			errtest.Equal(t, what+": a loss is NaN", critic != critic || actor != actor, at < 3)
 		}
 	})
 }

@@ -46,9 +46,7 @@ func TestLaterMethodsHaveBudgets(t *testing.T) {
 				t.Errorf("%+v: %s has no budget", o, line.Name())
 			}
 		}
-		if len(planned) != len(records.Names(records.Later)) {
-			t.Errorf("%+v: planned %v, want %v", o, planned, records.Names(records.Later))
-		}
+		errtest.Equal(t, fmt.Sprintf("%+v: planned", o), len(planned), len(records.Names(records.Later)))
 	}
 }
 
@@ -77,9 +75,8 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 			}
 			errtest.Equal(t, fmt.Sprintf("%s: line %d says that it", name, i), line.Experiment, name)
 		}
-		if training != 5*want.training || rest != 5*want.rest {
-			t.Errorf("%s: %d and %d lines, want five times %d and %d", name, training, rest, want.training, want.rest)
-		}
+		errtest.Equal(t, name+": lines of training and others", fmt.Sprint(training, rest),
+			fmt.Sprint(5*want.training, 5*want.rest))
 	}
 	// In steps, each method gets the mean over environments of table 8. PGA methods get twice as many
 	// steps where episodes are twice as long, and so the same number of generations.
@@ -98,16 +95,14 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 		for _, n := range steps[label] {
 			sum += n
 		}
-		if sum != 7*want || len(steps[label]) != 7 {
-			t.Errorf("%s: %v, want a mean of %d steps as in table 8", label, steps[label], want)
-		}
+		errtest.Equal(t, fmt.Sprintf("%s: the sum of steps as in table 8", label), fmt.Sprint(sum, len(steps[label])),
+			fmt.Sprint(7*want, 7))
 		maze := int64(1)
 		if strings.HasPrefix(label, "pga-") {
 			maze = 2
 		}
-		if steps[label]["ant-maze"] != maze*steps[label]["ant-uni"] || steps[label]["pointmaze"] != steps[label]["ant-uni"] {
-			t.Errorf("%s: %v", label, steps[label])
-		}
+		errtest.Equal(t, label, fmt.Sprint(steps[label]["ant-maze"], steps[label]["pointmaze"]),
+			fmt.Sprint(maze*steps[label]["ant-uni"], steps[label]["ant-uni"]))
 	}
 	if got := steps["pga-map-elites"]; got["ant-maze"] != 6300*100*500 || got["walker-uni"] != 6300*100*250 {
 		t.Errorf("PGA-MAP-Elites: %v, want 6300 generations", got)
@@ -240,9 +235,7 @@ func TestMediumPlans(t *testing.T) {
 			case "evaluation_interval":
 				errtest.Equal(t, fmt.Sprintf("%s: %s", line.Name(), name), got, "10000")
 			case "smerl_target":
-				if want := fmt.Sprint(100 + slices.Index(all, line.Run.Env)); got != want {
-					t.Errorf("%s: %s is %s, want %s", line.Name(), name, got, want)
-				}
+				errtest.Equal(t, line.Name()+": "+name, got, fmt.Sprint(100+slices.Index(all, line.Run.Env)))
 			case "smerl_margin":
 			default:
 				errtest.Equal(t, fmt.Sprintf("%s: %s", line.Name(), name), got, fmt.Sprint(value))
@@ -354,9 +347,7 @@ func TestGridsAndPriors(t *testing.T) {
 			points[line.Label][[2]float64{s.Iso, s.Line}] = true
 		} else {
 			points[line.Label][[2]float64{s.Beta, s.Alpha}] = true
-			if !s.Fix {
-				t.Error("alpha is not kept at the grid's value")
-			}
+			errtest.Equal(t, "alpha is kept at the grid's value", s.Fix, true)
 		}
 	}
 	for label, want := range map[string][4]float64{"map-elites": {0.001, 0.1, 0.01, 1}, "dads-reward": {0.1, 10, 0.1, 1}} {
@@ -370,9 +361,8 @@ func TestGridsAndPriors(t *testing.T) {
 	}
 	lenient(t, lines[0].Run, &with)
 	lenient(t, lines[1].Run, &without)
-	if lines[0].Label != "dads-reward" || lines[1].Label != "dads-reward, no prior" || with.Full || !without.Full {
-		t.Errorf("%q has %v, %q has %v", lines[0].Label, with.Full, lines[1].Label, without.Full)
-	}
+	errtest.Equal(t, "labels", lines[0].Label+"; "+lines[1].Label, "dads-reward; dads-reward, no prior")
+	errtest.Equal(t, "which prior is full", fmt.Sprint(with.Full, without.Full), "false true")
 }
 
 // All training runs at scale Small are valid, for every environment.
@@ -446,9 +436,7 @@ func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {
 		t.Errorf("two lines of a run that fails: %v\n%s", err, log.String())
 	}
 	for i, line := range lines {
-		if want := i >= 4; done(t, root, line) != want {
-			t.Errorf("line %d is done: %v, want %v", i, !want, want)
-		}
+		errtest.Equal(t, fmt.Sprintf("line %d is done", i), done(t, root, line), i >= 4)
 	}
 
 	log.Reset()
@@ -548,17 +536,13 @@ func TestPrepareMakesWhatIsMissing(t *testing.T) {
 	for _, want := range []string{"running the 2 missing of 2 runs", "all 2 runs are complete in"} {
 		var log bytes.Buffer
 		must.Do(PrepareIn(context.Background(), dir, RunOptions{Quiet: true, Log: &log}, "training"))
-		if !strings.Contains(log.String(), want) || !strings.Contains(log.String(), "all 2 runs") {
-			t.Errorf("said %q, want %q", log.String(), want)
-		}
+		errtest.Contains(t, log.String(), want, "all 2 runs")
 		if want == "all 2 runs are complete in" && strings.Contains(log.String(), "missing") {
 			t.Errorf("repeated a complete run: %q", log.String())
 		}
 	}
 	data := must.Get(paper.Open(dir))
-	if data.Complete != 2 || len(data.Trained) != 2 {
-		t.Errorf("%d complete, %d training runs; want 2 and 2", data.Complete, len(data.Trained))
-	}
+	errtest.Equal(t, "complete lines and training runs", fmt.Sprint(data.Complete, len(data.Trained)), "2 2")
 	after, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(after, plan.Bytes()) {
 		t.Errorf("the plan was changed (%v)", err)

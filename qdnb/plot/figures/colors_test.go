@@ -123,7 +123,7 @@ func TestMethodStylesAreStable(t *testing.T) {
 	errtest.Equal(t, "unknown name printed as", alone.Name, "my-variant")
 	among := MethodStyles("dads", "my-variant", "map-elites", "my-variant")
 	errtest.Equal(t, "the style of a variant among methods of the paper", fmt.Sprint(among["my-variant"]), fmt.Sprint(alone))
-	errtest.Equal(t, "names among others", fmt.Sprint(among["map-elites"].Name, len(among)), "MAP-Elites3")
+	errtest.Equal(t, "names among others", fmt.Sprint(len(among), " ", among["map-elites"].Name), "3 MAP-Elites")
 	var many []string
 	for i := range 24 {
 		many = append(many, fmt.Sprintf("variant %d", i))
@@ -139,7 +139,7 @@ func TestMethodStylesAreStable(t *testing.T) {
 func TestSortMethods(t *testing.T) {
 	got := SortMethods([]string{"zeta", "dads", "map-elites", "alpha", "dads", "aurora"})
 	errtest.Equal(t, "order", got, []string{"map-elites", "aurora", "dads", "alpha", "zeta"})
-	errtest.Equal(t, "display names", fmt.Sprint(MethodName("smerl-diayn"), MethodName("x")), "SMERL(DIAYN)x")
+	errtest.Equal(t, "display names", fmt.Sprint(MethodName("smerl-diayn"), " ", MethodName("x")), "SMERL(DIAYN) x")
 }
 
 // A text names methods as legends do. Other words stay unchanged, including names that only begin or end like a method.

@@ -185,9 +185,8 @@ func TestGIF(t *testing.T) {
 		for i, want := range [][2]bool{{true, false}, {false, true}, {true, false}, {false, true},
 			{true, false}, {false, false}} {
 			red, blue := shows(frame, i%4*40, i/4*30)
-			if red != want[0] || blue != want[1] {
-				t.Errorf("frame %d, tile %d: red %t, blue %t; want %v", frame, i, red, blue, want)
-			}
+			errtest.Equal(t, fmt.Sprintf("frame %d, tile %d: red and blue", frame, i), fmt.Sprint(red, blue),
+				fmt.Sprint(want[0], want[1]))
 		}
 	}
 	a.Progress = nil
@@ -288,9 +287,8 @@ func TestCellsOfARun(t *testing.T) {
 		}
 	}
 	large := repertoire(t, "walker-uni", square(2, 2, 3))
-	if n := FilmsWithin(large, PageSize(large, 829)); n != 829 || FilmsWithin(large, 0) != 1 {
-		t.Errorf("%d films fit on a page of 829", n)
-	}
+	errtest.Equal(t, "films that fit on pages", fmt.Sprint(FilmsWithin(large, PageSize(large, 829)), FilmsWithin(large, 0)),
+		"829 1")
 	few, err := Cells(repertoire(t, "ant-omni", square(2, 2, 1)))
 	if err != nil || !slices.Equal(few, []int{1, 2, 3}) {
 		t.Errorf("%v, %v", few, err)
@@ -298,9 +296,8 @@ func TestCellsOfARun(t *testing.T) {
 	errtest.Want(t, errtest.Of(Cells(nil)), "no run: it is nil")
 	errtest.Want(t, errtest.Of(OfRun(nil, nil, nil)), "no run: it is nil")
 	errtest.Want(t, errtest.Of(Cells(repertoire(t, "ant-omni", square(2, 2, 4)))), "is empty")
-	if _, err := Cells(written(t, "map-elites", "ant-omni", func(*runs.Writer) error { return nil })); err == nil {
-		t.Error("got cells without a repertoire")
-	}
+	errtest.Want(t, errtest.Of(Cells(written(t, "map-elites", "ant-omni", func(*runs.Writer) error { return nil }))),
+		"has no repertoire.npz yet")
 }
 
 // Two descriptor dimensions give a map, more give a list, and skills without cells give a list of skills.
@@ -346,9 +343,7 @@ func TestPagesOfRuns(t *testing.T) {
 				films++
 			}
 		}
-		if films != c.films || p.Title != c.says {
-			t.Errorf("%s: %d films, %q", c.run.Name(), films, p.Title)
-		}
+		errtest.Equal(t, c.run.Name(), fmt.Sprint(films, p.Title), fmt.Sprint(c.films, c.says))
 	}
 }
 
@@ -362,9 +357,7 @@ func TestShowSavesAPage(t *testing.T) {
 	if err != nil || string(page) != string(must.Get(p.HTML())) {
 		t.Errorf("%d bytes, %v", len(page), err)
 	}
-	if err := Skill(&scene.Film{}).Show("broken"); err == nil {
-		t.Error("a film without frames is shown")
-	}
+	errtest.Want(t, Skill(&scene.Film{}).Show("broken"), "a film without frames")
 }
 
 // In a notebook a picture precedes the page, for untrusted notebooks.

@@ -153,9 +153,7 @@ func figuresAnswer(t *testing.T, b *browser) {
 	at := b.middle("[role=application]")
 	tip := `document.querySelector(".qdnb-figure span > div").innerText.replaceAll("\n", "|")`
 	b.mouse("mouseMoved", at[0]-60, at[1]+60)
-	if got := b.text(tip); got != "cell 0|fitness 1|x 0.5|y 0.5" {
-		t.Errorf("under the pointer is %q", got)
-	}
+	errtest.Equal(t, "under the pointer", b.text(tip), "cell 0|fitness 1|x 0.5|y 0.5")
 	b.eval(`document.querySelector("[role=application]").focus()`, nil)
 	b.press("ArrowRight")
 	spoken := `document.querySelector("[role=status]").textContent`
@@ -356,9 +354,8 @@ func mapChooses(t *testing.T, b *browser) {
 	if got := readout(); !strings.Contains(got, "This episode starts from a different initial state than the archived one.") {
 		t.Errorf("readout of cell 7: %q", got)
 	}
-	if got := b.text(`document.getElementById("subtitle").textContent`); got != "this episode: fitness −1.5 & more" {
-		t.Errorf("subtitle %q", got)
-	}
+	errtest.Equal(t, "subtitle", b.text(`document.getElementById("subtitle").textContent`),
+		"this episode: fitness −1.5 & more")
 	b.click(`[data-entry="6"]`)
 	b.wait(`document.documentElement.dataset.film === "6"`)
 	b.mouse("mouseMoved", 1000, 300)
@@ -421,10 +418,8 @@ func listChooses(t *testing.T, b *browser) {
 	p := must.Get(List("four skills", "skill", []string{"a", "b", "c"}, entries))
 	b.open(must.Get(p.HTML()), 390, 760)
 	b.picture("list-phone")
-	if got := b.text(`[...document.querySelectorAll("li .of")].map((e) => e.textContent)`); got !=
-		"skill 2,skill 3,skill 0,skill 1" {
-		t.Errorf("listed: %s", got)
-	}
+	errtest.Equal(t, "listed", b.text(`[...document.querySelectorAll("li .of")].map((e) => e.textContent)`),
+		"skill 2,skill 3,skill 0,skill 1")
 	errtest.Equal(t, "plays", b.text("document.documentElement.dataset.film"), "2")
 	b.click("li:nth-child(3)")
 	b.wait(`document.documentElement.dataset.film === "0"`)
