@@ -237,7 +237,7 @@ func TestImportMistakes(t *testing.T) {
 		spec := importPolicy(t, good)
 		change(&spec)
 		errtest.Want(t, errtest.Of(Import(spec)), want)
-		errtest.Want(t, errtest.Of(os.Stat(spec.Runs)), "no such file")
+		errtest.Want(t, errtest.Of(os.Stat(spec.Runs)))
 	}
 }
 
@@ -607,6 +607,6 @@ func TestContractOfADrive(t *testing.T) {
 	must.Do(about.actuation(&own))
 	want := []ServoContract{{Joint: "bthigh", Target: true, Strength: model.Actuators[0].Strength, Stiffness: 30,
 		Damping: 2, Torques: &[2]float64{-5, 5}}}
-	errtest.Equal(t, "servos and the unit of an action", fmt.Sprint(about.Servos, about.Drive.Inputs[0].Unit),
-		fmt.Sprint(want, "deg"))
+	errtest.Equal(t, "servos", about.Servos, want)
+	errtest.Equal(t, "the unit of an action", about.Drive.Inputs[0].Unit, "deg")
 }

@@ -466,16 +466,10 @@ func TestLoadTellsSeedsApart(t *testing.T) {
 	errtest.Want(t, errtest.Of(LoadFrom(root, "map-elites-arm-2")), "no run")
 	must.Do(os.Remove(filepath.Join(dirs[11], configFile)))
 	must.Do(os.WriteFile(filepath.Join(dirs[1], configFile), []byte("{"), 0o666))
-	errtest.Want(t, errtest.Of(LoadFrom(root, "map-elites-arm-1")), dirs[1], "restore it or move the folder away")
-}
-
-// A run that cannot be read is not a missing run, which would be trained again.
-func TestLoadSaysThatARunIsDamaged(t *testing.T) {
-	root := t.TempDir()
-	w := create(t, root)
-	must.Do(os.WriteFile(filepath.Join(w.Dir, configFile), []byte(`{"algorithm":`), 0o666))
-	for _, target := range []string{w.Name(), w.Name()[:10]} {
-		errtest.Want(t, errtest.Of(LoadFrom(root, target)), filepath.Join(w.Name(), configFile),
+	// a run that cannot be read is not a missing run, which would be trained again
+	name := filepath.Base(dirs[1])
+	for _, target := range []string{"map-elites-arm-1", name, name[:len("map-elites-arm-1-a")]} {
+		errtest.Want(t, errtest.Of(LoadFrom(root, target)), filepath.Join(dirs[1], configFile),
 			"restore it or move the folder away")
 	}
 }

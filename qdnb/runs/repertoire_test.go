@@ -75,10 +75,9 @@ func TestRepertoireRoundTrip(t *testing.T) {
 	want := packedRepertoire()
 	errtest.Equal(t, "repertoire", must.Get(ReadRepertoire(path, true)), want)
 	want.Genotypes = nil
-	got, err := ReadRepertoire(path, false)
-	if err != nil || !reflect.DeepEqual(got, want) || got.Genotype(1) != nil {
-		t.Errorf("without genotypes: %+v, %v", got, err)
-	}
+	got := must.Get(ReadRepertoire(path, false))
+	errtest.Equal(t, "without genotypes", got, want)
+	errtest.Equal(t, "a genotype that was not read", got.Genotype(1), nil)
 }
 
 // Genotypes are found by cell, with the rows of empty cells and without.
@@ -303,9 +302,8 @@ func TestDamagedSnapshotsCanBeLeftOut(t *testing.T) {
 	must.Do(os.Truncate(damaged, 100))
 	errtest.Want(t, errtest.Of(w.Snapshots()), damaged, "remove it to leave this snapshot out")
 	must.Do(os.Remove(damaged))
-	if list, err := w.Snapshots(); err != nil || len(list) != 1 || list[0].Generation != 1 {
-		t.Errorf("without it: %v, %v", list, err)
-	}
+	list := must.Get(w.Snapshots())
+	errtest.Equal(t, "snapshots without it, and the generation", fmt.Sprint(len(list), list[0].Generation), "1 1")
 	errtest.Want(t, errtest.Of(w.History()), w.Dir, "train with --keep-genotypes")
 }
 
@@ -491,9 +489,7 @@ func TestImport(t *testing.T) {
 		if _, err := Import(root, config, fail); !errors.Is(err, broken) {
 			t.Errorf("%v", err)
 		}
-		if left, _ := os.ReadDir(root); len(left) > 0 {
-			t.Errorf("a failed import left %v", left)
-		}
+		errtest.Equal(t, "what a failed import left", must.Get(os.ReadDir(root)), nil)
 	}
 
 	run, err := Import(root, config, save)
@@ -501,12 +497,9 @@ func TestImport(t *testing.T) {
 		t.Fatalf("%+v, %v", run, err)
 	}
 	again, err := Import(root, config, func(*Writer) error { return broken })
-	if err != nil || !reflect.DeepEqual(again, run) {
-		t.Errorf("again: %+v, %v", again, err)
-	}
-	if left, _ := os.ReadDir(root); len(left) != 1 {
-		t.Errorf("next to the run there is %v", left)
-	}
+	must.Do(err)
+	errtest.Equal(t, "again", again, run)
+	errtest.Equal(t, "runs", len(must.Get(os.ReadDir(root))), 1)
 	w := must.Get(Create(root, config)) // nobody holds the lock
 	must.Do(w.SaveStatus(Status{}))
 	must.Do(w.Close())

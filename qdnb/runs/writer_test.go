@@ -59,9 +59,9 @@ func TestRunRoundTrip(t *testing.T) {
 	table := must.Get(r.Metrics())
 	errtest.Equal(t, "generations", must.Get(table.Column("generation")), []float64{0, 10, 20, 30, 40})
 	errtest.Equal(t, "repertoire", must.Get(r.Repertoire()), packedRepertoire())
-	if repertoire, err := r.RepertoireMap(); err != nil || repertoire.Genotypes != nil || repertoire.Params != 3 {
-		t.Errorf("map of the repertoire %+v, %v", repertoire, err)
-	}
+	withoutGenotypes := packedRepertoire()
+	withoutGenotypes.Genotypes = nil
+	errtest.Equal(t, "map of the repertoire", must.Get(r.RepertoireMap()), withoutGenotypes)
 	snapshots := must.Get(r.Snapshots())
 	if len(snapshots) != 5 || snapshots[2].Generation != 20 || snapshots[2].Evaluations != 20000 ||
 		snapshots[2].Stats().Filled != 2 {
@@ -165,20 +165,13 @@ func TestFind(t *testing.T) {
 		}
 		return seeds
 	}
-	found, broken, err := Find(root, "*")
-	if err != nil || !slices.Equal(names(found),
-		[]int64{3, 2, 10}) || len(broken) != 1 || !strings.Contains(broken[0].Error(), "broken") {
-		t.Errorf("found %v, broken %v, %v", names(found), broken, err)
-	}
-	found, broken, err = Find(root, "map-elites-*")
-	if err != nil || !slices.Equal(names(found), []int64{2, 10}) || len(broken) != 0 {
-		t.Errorf("found %v, broken %v, %v", names(found), broken, err)
-	}
-	if found, _, err := Find(filepath.Join(root, "none"), "*"); len(found) != 0 || err != nil {
-		t.Errorf("no folder: %v, %v", found, err)
-	}
-	if _, _, err := Find(root, "["); err == nil {
-		t.Error("an invalid pattern is accepted")
+	for pattern, want := range map[string]string{"*": "[3 2 10] 1 <nil>", "map-elites-*": "[2 10] 0 <nil>",
+		"none/*": "[] 0 <nil>", "[": `[] 0 pattern "[": syntax error in pattern`} {
+		found, broken, err := Find(root, pattern)
+		errtest.Equal(t, "seeds, damaged runs and error of "+pattern, fmt.Sprint(names(found), len(broken), err), want)
+		for _, err := range broken {
+			errtest.Want(t, err, "broken")
+		}
 	}
 }
 
@@ -262,16 +255,12 @@ func TestDiscardRemovesOnlyARunThatNeverBegan(t *testing.T) {
 	w := create(t, root)
 	must.Do(w.SaveReplay(1, 9, 1, func(int64, int64) ([]float32, error) { return []float32{1}, nil }))
 	must.Do(w.Discard())
-	if left, _ := os.ReadDir(root); len(left) != 0 {
-		t.Errorf("%v is left of a run that never began", left)
-	}
+	errtest.Equal(t, "what is left of a run that never began", must.Get(os.ReadDir(root)), nil)
 
 	w = create(t, root)
 	must.Do(w.Begin(-1, "generation")) // another run of a group failed after it
 	must.Do(w.Discard())
-	if left, _ := os.ReadDir(root); len(left) != 0 {
-		t.Errorf("%v is left of a run that logged nothing", left)
-	}
+	errtest.Equal(t, "what is left of a run that logged nothing", must.Get(os.ReadDir(root)), nil)
 
 	w = create(t, root)
 	must.Do(w.SaveStatus(Status{Finished: true})) // shipped, without checkpoints

@@ -52,9 +52,7 @@ func TestSaveFormats(t *testing.T) {
 			}
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
-		t.Errorf("temporary files left: %v", left)
-	}
+	errtest.Equal(t, "temporary files", must.Get(filepath.Glob(filepath.Join(dir, ".*"))), nil)
 }
 
 // A character that the font lacks is a box, wherever it stands.
