@@ -318,7 +318,11 @@ func (c *comparison) forces(kind string) {
 		if stage[0] == "qacc_smooth" {
 			median, worst = 1e-5, 1e-4
 		}
-		c.compare(stage[1], out[i], want, func(i int) float64 { return norm(want[i]) }, median, worst)
+		scale := func(i int) float64 { return norm(want[i]) }
+		if noise := c.rows(kind + "noise"); noise != nil && stage[0] == "qfrc_passive" { // sums in a fluid cancel
+			scale = func(i int) float64 { return max(norm(want[i]), rounding/worst*noise[i][4]) }
+		}
+		c.compare(stage[1], out[i], want, scale, median, worst)
 	}
 }
 
@@ -337,6 +341,9 @@ func (c *comparison) step(from moving, u [][]float64) moving {
 	})
 	return moving{q: out[0], v: out[1], a: out[2], act: out[3]}
 }
+
+// rounding is the largest error that is allowed, relative to what the rounding of a state's numbers changes.
+const rounding = 20
 
 // ifAny returns an input of a program, or nil if the model has none of it.
 func (c *comparison) ifAny(x *Node, n int) *Node {
@@ -362,11 +369,11 @@ func (c *comparison) steps(kind string) {
 	}
 	q, v, u := c.rows(kind+"qpos"), c.rows(kind+"qvel"), c.rows(kind+"ctrl")
 	qacc, smooth, noise := c.rows(kind+"qacc"), c.rows(kind+"qacc_smooth"), c.rows(kind+"noise")
-	const rounding = 20 / 1e-4 // of what rounding does, relative to the largest error that is allowed
+	const median, worst = 1e-5, 1e-4
 	scale := func(want [][]float64, k int) func(i int) float64 {
-		return func(i int) float64 { return max(norm(want[i]), rounding*noise[i][k]) }
+		return func(i int) float64 { return max(norm(want[i]), rounding/worst*noise[i][k]) }
 	}
-	acceleration := func(i int) float64 { return max(norm(qacc[i]), norm(smooth[i]), rounding*noise[i][0]) }
+	acceleration := func(i int) float64 { return max(norm(qacc[i]), norm(smooth[i]), rounding/worst*noise[i][0]) }
 	zero := make([][]float64, len(v))
 	for i := range zero {
 		zero[i] = make([]float64, len(v[i]))
@@ -381,7 +388,7 @@ func (c *comparison) steps(kind string) {
 				d.Acceleration), c.dofs)}
 		})[0]
 	}
-	c.compare("accelerations", now, qacc, acceleration, 1e-5, 1e-4)
+	c.compare("accelerations", now, qacc, acceleration, median, worst)
 	for _, stage := range []struct {
 		title, name string
 		more, noise int // physics steps, index
@@ -390,8 +397,8 @@ func (c *comparison) steps(kind string) {
 			at = c.step(at, u)
 		}
 		position, velocity := c.rows(kind+stage.name+"qpos"), c.rows(kind+stage.name+"qvel")
-		c.compare("positions after a "+stage.title, at.q, position, scale(position, 2), 1e-5, 1e-4)
-		c.compare("velocities after a "+stage.title, at.v, velocity, scale(velocity, stage.noise), 1e-5, 1e-4)
+		c.compare("positions after a "+stage.title, at.q, position, scale(position, 2), median, worst)
+		c.compare("velocities after a "+stage.title, at.v, velocity, scale(velocity, stage.noise), median, worst)
 	}
 }
 

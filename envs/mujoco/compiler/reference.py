@@ -11,11 +11,15 @@ from mujoco import rollout as rollout_module
 STATES, ROLLOUTS = 50, 10
 TWINS = 8  # of each rollout: their states are rounded to float32, as those of any engine in float32
 CONTROL = 0.02  # s, about the time that a control is held
-FASTEST = 0.5  # rad or m in one step: a rollout that becomes faster is not stable and ends
+FASTEST = 0.5  # rad or m in one step: what becomes faster is not stable
 
 
 def single(x):
     return np.asarray(x, np.float32).astype(np.float64)
+
+
+def stable(m, d):
+    return np.all(np.abs(d.qvel) * m.opt.timestep < FASTEST)
 
 
 def start(m, d, state):
@@ -55,7 +59,8 @@ def near(state, random):
 
 def noise(m, d, state, own, vector, held, random):
     """The largest changes when the numbers of a state move by their rounding."""
-    names, most = ("qacc", "step_qvel", "control_qpos", "control_qvel"), np.zeros(4)
+    names = ("qacc", "step_qvel", "control_qpos", "control_qvel", "qfrc_passive")
+    most = np.zeros(len(names))
     for _ in range(3):
         other = results(m, d, near(state, random), vector, held)
         most = np.maximum(most, [np.linalg.norm(other[k] - own[k]) for k in names])
@@ -77,7 +82,7 @@ def stacked(m, prefix, rows):
 
 def rollout(m, d, first, ctrl, held, rounded=False):
     """Positions, velocities, activations, numbers of contacts, and of those between links, and how many control steps
-    are stable."""
+    are stable: there the rollout ends."""
     now = lambda: (d.qpos.copy(), d.qvel.copy(), d.act.copy(), d.ncon, len(between_links(m, d)))
     start(m, d, [*first[:2], ctrl[0], first[2]])
     rows = [now()]
@@ -87,12 +92,12 @@ def rollout(m, d, first, ctrl, held, rounded=False):
             mujoco.mj_step(m, d)
             if rounded:
                 d.qpos[:], d.qvel[:], d.act[:] = single(d.qpos), single(d.qvel), single(d.act)
-        if not np.all(np.abs(d.qvel) * m.opt.timestep < FASTEST):
+        if not stable(m, d):
             break
         rows.append(now())
-    stable = len(rows) - 1
-    rows += rows[-1:] * (len(ctrl) - stable)
-    return *map(np.array, zip(*rows)), stable
+    steps = len(rows) - 1
+    rows += rows[-1:] * (len(ctrl) - steps)
+    return *map(np.array, zip(*rows)), steps
 
 
 def pose(m, random):
@@ -143,27 +148,32 @@ def reference(path, pairs, out):
     m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
     T = round(1 / (held * m.opt.timestep))
     arrays, states, between = {"frame_skip": np.array(held)}, {"free": [], "touch": []}, []
+    fast = 1.0  # m/s or rad/s, less where MuJoCo itself is not stable for a control step, such as in a dense fluid
     for _ in range(20 * STATES):
         if len(states["free"]) < STATES:
-            state = [pose(m, random), single(random.normal(size=m.nv)), single(controls(m, random, np.zeros(1))[0]),
-                     single(random.normal(size=m.na))]
+            state = [pose(m, random), single(fast * random.normal(size=m.nv)),
+                     single(controls(m, random, np.zeros(1))[0]), single(random.normal(size=m.na))]
             start(m, d, state)
             if d.ncon == 0:
-                states["free"].append(state)
+                mujoco.mj_step(m, d, held)
+                if stable(m, d):
+                    states["free"].append(state)
+                else:
+                    fast /= 2
     for k in range(ROLLOUTS):
         ctrl = single(controls(m, random, held * m.opt.timestep * np.arange(T)))
         mujoco.mj_resetDataKeyframe(m, d, 0) if m.nkey else mujoco.mj_resetData(m, d)
         first = [single(d.qpos), single(0.1 * random.normal(size=m.nv)), single(d.act)]
-        qpos, qvel, act, ncon, linked, stable = rollout(m, d, first, ctrl, held)
-        between += list(linked[:stable + 1])
-        order = random.permutation(stable)
+        qpos, qvel, act, ncon, linked, steps = rollout(m, d, first, ctrl, held)
+        between += list(linked[:steps + 1])
+        order = random.permutation(steps)
         for t in sorted(order, key=lambda t: ncon[t] == 0)[:STATES // ROLLOUTS]:  # those with contacts first
             states["touch"].append([single(qpos[t]), single(qvel[t]), ctrl[t], single(act[t])])
         twins = np.array([rollout(m, d, near(first, random), ctrl, held, True)[0] for _ in range(TWINS)])
         farthest = np.argmax(np.linalg.norm(twins - qpos, axis=2), axis=0)
         arrays |= {f"traj{k}_ctrl": ctrl, f"traj{k}_qpos": qpos, f"traj{k}_qvel": qvel, f"traj{k}_act": act,
                    f"traj{k}_qpos_twin": twins[farthest, np.arange(len(qpos))],
-                   f"traj{k}_supported_steps": np.array(stable)}
+                   f"traj{k}_supported_steps": np.array(steps)}
     for prefix, chosen in states.items():
         rows = []
         for state in chosen:
