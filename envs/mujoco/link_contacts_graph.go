@@ -122,12 +122,15 @@ func (s *System) rowsOf(k kinematics, contacts []contact, set *contactSet) *Node
 	return xla.Store(Concatenate(rows, 0))
 }
 
-// lowest returns the rows of the lowest numbers of each column of x [n, B], as int32 [count, B].
+// lowest returns the rows of the lowest numbers of each column of x [n, B], as int32 [count, B], count < n. Where fewer
+// are below 0, that of the highest follows instead.
 func lowest(x *Node, count int) *Node {
 	type state struct{ Left, Rows *Node }
 	batch := x.Shape().Dimensions[1]
-	start := state{x, Zeros(x.Graph(), shapes.Make(dtypes.Int32, count, batch))}
-	return xla.For(x.Graph(), count, start, func(k *Node, s state) state {
+	below := ReduceAllMax(algebra.SumRows(ConvertDType(LessThan(x, ZerosLike(x)), dtypes.Int32)))
+	turns := xla.Turns(Min(below, ConstAs(below, int32(count))), count)
+	start := state{x, BroadcastToDims(lowestRow(Neg(x)), count, batch)}
+	return xla.Repeat(turns, start, func(k *Node, s state) state {
 		first, index := lowestRow(s.Left), Iota(s.Left.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), 0)
 		s.Left = Where(Equal(index, BroadcastToShape(first, index.Shape())), MulScalar(OnesLike(s.Left), huge), s.Left)
 		s.Rows = xla.SetRow(s.Rows, k, Reshape(first, batch))
@@ -179,9 +182,9 @@ func pick(x algebra.Num, rows *Node) algebra.Num {
 		}
 		flat = Const(rows.Graph(), table)
 	} else {
-		rows = Add(MulScalar(rows, batch), IotaLike(rows, 1))
+		rows = xla.Store(Add(MulScalar(rows, batch), IotaLike(rows, 1)))
 	}
-	return algebra.Num{Rows: count, Node: xla.Store(Gather(flat, Reshape(rows, count*batch, 1)))}
+	return algebra.Num{Rows: count, Node: xla.Store(Gather(flat, xla.Store(Reshape(rows, count*batch, 1))))}
 }
 
 // pickVector is [pick] of each component.
