@@ -332,6 +332,22 @@ func TestShowInANotebook(t *testing.T) {
 	}
 }
 
+// In a notebook the runs that a figure shows stand below it, in a line of its own.
+func TestCaptionStandsBelowTheFigure(t *testing.T) {
+	f := figureOf(Map(sampleCells()))
+	if f.captioned("") != f {
+		t.Error("no caption changes the figure")
+	}
+	with := f.captioned("run 1a2b3c4d")
+	path := filepath.Join(t.TempDir(), "figure.svg")
+	must.Do(with.Save(path))
+	errtest.Contains(t, string(must.Get(os.ReadFile(path))), "run 1a2b3c4d")
+	_, height := f.onScreen()
+	if _, taller := with.onScreen(); taller <= height {
+		t.Errorf("the figure is %d pixels high, and %d with a caption", height, taller)
+	}
+}
+
 // near reports whether an image has twice the given size, up to rounding.
 func near(b image.Rectangle, width, height int) bool {
 	return max(b.Dx()-2*width, 2*width-b.Dx(), b.Dy()-2*height, 2*height-b.Dy()) <= 1
