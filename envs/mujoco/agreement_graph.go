@@ -260,10 +260,10 @@ func (c *comparison) poses(kind string) {
 	}
 }
 
-// fixedMass reports whether bodies that cannot move have mass, which MuJoCo counts.
+// fixedMass reports whether bodies that cannot move have mass, which MuJoCo counts. Those that a file calls mocap stay.
 func (c *comparison) fixedMass() bool {
 	for i, mass := range c.model.BodyMass {
-		if c.model.BodyWeldID[i] == 0 && mass > 0 {
+		if (c.model.BodyWeldID[i] == 0 || c.model.BodyMocapID[c.model.BodyWeldID[i]] >= 0) && mass > 0 {
 			return true
 		}
 	}
@@ -319,8 +319,9 @@ func (c *comparison) forces(kind string) {
 			median, worst = 1e-5, 1e-4
 		}
 		scale := func(i int) float64 { return norm(want[i]) }
-		if noise := c.rows(kind + "noise"); noise != nil && stage[0] == "qfrc_passive" { // sums in a fluid cancel
-			scale = func(i int) float64 { return max(norm(want[i]), rounding/worst*noise[i][4]) }
+		at := map[string]int{"qfrc_bias": 4, "qfrc_passive": 5}[stage[0]] // sums that may cancel
+		if noise := c.rows(kind + "noise"); noise != nil && at > 0 {
+			scale = func(i int) float64 { return max(norm(want[i]), rounding/worst*noise[i][at]) }
 		}
 		c.compare(stage[1], out[i], want, scale, median, worst)
 	}
