@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -220,15 +219,15 @@ func limbed(arms int) *envs.Rigid {
 		Settings: envs.Spec{Name: "limbed", Observations: 1 + 2*arms, Actions: arms, Length: 9, Offset: 9,
 			Descriptor: envs.Descriptor{Kind: envs.Mean, Lower: []float32{-9}, Upper: []float32{9},
 				Components: []string{"height (m)"}}},
-		Observe: func(m envs.StepView) *graph.Node {
+		Observe: func(m envs.StepView) *Node {
 			angles, velocities := m.System.JointAngles(m.State)
-			fall := graph.InsertAxes(m.Frame("torso").Velocity[2], 0)
-			return graph.Concatenate([]*graph.Node{fall, angles, velocities}, 0)
+			fall := InsertAxes(m.Frame("torso").Velocity[2], 0)
+			return Concatenate([]*Node{fall, angles, velocities}, 0)
 		},
-		Reward: func(_, after envs.StepView, _ *graph.Node) *graph.Node {
+		Reward: func(_, after envs.StepView, _ *Node) *Node {
 			return after.Frame("torso").Velocity[2]
 		},
-		Describe: func(m envs.StepView) *graph.Node { return m.Frame("torso").Position[2] },
+		Describe: func(m envs.StepView) *Node { return m.Frame("torso").Position[2] },
 	}
 }
 
@@ -239,21 +238,21 @@ func (c counted) Unwrap() envs.Env { return c.Env }
 
 func (c counted) Reset(keys random.Key) envs.State {
 	s := c.Env.Reset(keys)
-	return c.with(s, graph.ZerosLike(s.Reward))
+	return c.with(s, ZerosLike(s.Reward))
 }
 
-func (c counted) Step(s envs.State, action *graph.Node) envs.State {
+func (c counted) Step(s envs.State, action *Node) envs.State {
 	n := len(s.PhysicsState) - 1
-	count := graph.AddScalar(s.PhysicsState[n], 1)
+	count := AddScalar(s.PhysicsState[n], 1)
 	s.PhysicsState = s.PhysicsState[:n]
 	next := c.with(c.Env.Step(s, action), count)
-	next.Reward = graph.Add(next.Reward, count)
+	next.Reward = Add(next.Reward, count)
 	return next
 }
 
-func (counted) with(s envs.State, count *graph.Node) envs.State {
+func (counted) with(s envs.State, count *Node) envs.State {
 	s.PhysicsState = append(s.PhysicsState[:len(s.PhysicsState):len(s.PhysicsState)], count)
-	s.Observation = graph.MulScalar(s.Observation, 0.5)
+	s.Observation = MulScalar(s.Observation, 0.5)
 	return s
 }
 
@@ -263,10 +262,10 @@ func TestRolloutsInLoopLayouts(t *testing.T) {
 	cuda.Kind = backend.CUDA
 	env := envs.AutoReset(must.Get(envs.Make("walker-uni")), 2)
 	observed := envs.Recorder{Every: 1, Width: env.Spec().Observations,
-		Row: func(_ envs.State, _ *graph.Node, after envs.State) *graph.Node { return after.Observation }}
+		Row: func(_ envs.State, _ *Node, after envs.State) *Node { return after.Observation }}
 	var results [2][]*tensors.Tensor
 	for i, p := range []*xla.Platform{xlatest.Pure(t), {Platform: &cuda}} {
-		results[i] = xlatest.Run(t, p, func(in []*graph.Node) []*graph.Node {
+		results[i] = xlatest.Run(t, p, func(in []*Node) []*Node {
 			keys := random.KeyOf(in[0]).Split(3)
 			policy := nn.NewPolicy(env.Spec().Observations, []int{4}, env.Spec().Actions)
 			score, records := envs.Record(env, policy.View(policy.Init(keys.FoldIn(1))), envs.Reset(env, keys), 5, observed)
@@ -285,18 +284,18 @@ func TestLoopLayoutsRestoreStates(t *testing.T) {
 	platform := *xlatest.Pure(t).Platform
 	platform.Kind = backend.CUDA
 	check := func(name string, env envs.Env) {
-		out := xlatest.Run(t, &xla.Platform{Platform: &platform}, func(in []*graph.Node) []*graph.Node {
+		out := xlatest.Run(t, &xla.Platform{Platform: &platform}, func(in []*Node) []*Node {
 			keys := random.KeyOf(in[0]).Split(2)
 			s := envs.Reset(env, keys)
 			layout := envs.LoopLayoutOf(s, env)
-			var restored, states []*graph.Node
+			var restored, states []*Node
 			for step := range 2 {
 				s = envs.Step(env, s, keys.FoldIn(step).Uniform(-1, 1, 2, env.Spec().Actions))
 				restored = append(restored, xla.Flatten(layout.Unpack(layout.Pack(s)))...)
 				states = append(states, xla.Flatten(s)...)
 			}
-			return xla.Map(append(restored, states...), func(x *graph.Node) *graph.Node {
-				return graph.ConvertDType(x, dtypes.Float32)
+			return xla.Map(append(restored, states...), func(x *Node) *Node {
+				return ConvertDType(x, dtypes.Float32)
 			})
 		}, xlatest.Tensor(random.SeedWords(7), 2))
 		n := len(out) / 2
@@ -335,14 +334,14 @@ func TestLoopLayoutsRestoreStates(t *testing.T) {
 func TestLargeObservationsOfEpisodesAreValid(t *testing.T) {
 	robot := limbed(1)
 	observe := robot.Observe
-	robot.Observe = func(m envs.StepView) *graph.Node { return graph.AddScalar(observe(m), 101325) } // Pa
+	robot.Observe = func(m envs.StepView) *Node { return AddScalar(observe(m), 101325) } // Pa
 	for what, env := range map[string]envs.Env{"episodes": envs.AutoReset(robot, 9),
 		"fixed start of episodes": envs.StartAt(envs.AutoReset(robot, 9), 1)} {
-		out := xlatest.Run(t, xlatest.Pure(t), func(in []*graph.Node) []*graph.Node {
+		out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
 			policy := nn.NewPolicy(3, nil, 1)
 			keys := random.KeyOf(in[0]).Split(1)
 			fitness, _ := envs.Rollout(env, policy.View(policy.Init(keys)), envs.Reset(env, keys), 2)
-			return []*graph.Node{fitness}
+			return []*Node{fitness}
 		}, xlatest.Tensor(random.SeedWords(7), 2))
 		if got := xlatest.Flat[float32](t, out[0])[0]; !(got > -9 && got < 0) {
 			t.Errorf("%s: the fitness is %g", what, got)

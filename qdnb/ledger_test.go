@@ -18,7 +18,6 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
@@ -478,23 +477,23 @@ func TestUnwelcomeOperationsAreFound(t *testing.T) {
 		name  string
 		open  bool
 		waits int
-		graph func(x, index *graph.Node) *graph.Node
+		graph func(x, index *Node) *Node
 	}{
-		{"a float scatter-add", true, 0, func(x, index *graph.Node) *graph.Node {
-			return graph.ScatterSum(x, index, x, false, false)
+		{"a float scatter-add", true, 0, func(x, index *Node) *Node {
+			return ScatterSum(x, index, x, false, false)
 		}},
-		{"a float scatter-max", false, 0, func(x, index *graph.Node) *graph.Node {
-			return graph.ScatterMax(x, index, x, false, false)
+		{"a float scatter-max", false, 0, func(x, index *Node) *Node {
+			return ScatterMax(x, index, x, false, false)
 		}},
-		{"an int scatter-add", false, 0, func(x, index *graph.Node) *graph.Node {
-			number := graph.ConvertDType(x, dtypes.Int32)
-			return graph.ScatterSum(number, index, number, false, false)
+		{"an int scatter-add", false, 0, func(x, index *Node) *Node {
+			number := ConvertDType(x, dtypes.Int32)
+			return ScatterSum(number, index, number, false, false)
 		}},
-		{"a loop of 3 iterations", false, 0, func(x, _ *graph.Node) *graph.Node {
-			return xla.For(x.Graph(), 3, x, func(_, x *graph.Node) *graph.Node { return graph.Neg(x) })
+		{"a loop of 3 iterations", false, 0, func(x, _ *Node) *Node {
+			return xla.For(x.Graph(), 3, x, func(_, x *Node) *Node { return Neg(x) })
 		}},
-		{"a loop of the device's count", false, 1, func(x, index *graph.Node) *graph.Node {
-			return xla.Repeat(graph.ReduceAllSum(index), x, func(_, x *graph.Node) *graph.Node { return graph.Neg(x) })
+		{"a loop of the device's count", false, 1, func(x, index *Node) *Node {
+			return xla.Repeat(ReduceAllSum(index), x, func(_, x *Node) *Node { return Neg(x) })
 		}},
 	} {
 		var text string

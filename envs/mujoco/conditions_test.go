@@ -6,7 +6,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/algebra"
@@ -212,17 +211,17 @@ func TestAccelerometer(t *testing.T) {
 		}
 	}
 	names := []string{"torso", "aux_1", "sole"}
-	out := xlatest.Run(t, xlatest.Pure(t), func(in []*graph.Node) (out []*graph.Node) {
-		before := s.Of(State{QPos: in[0], QVel: in[1], QAcc: graph.ZerosLike(in[1])})
+	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) (out []*Node) {
+		before := s.Of(State{QPos: in[0], QVel: in[1], QAcc: ZerosLike(in[1])})
 		after := s.Of(s.Step(s.State(before), in[2], 1))
 		for _, name := range names {
 			a := s.Acceleration(before, in[2], name)
 			f, g := s.Frame(before, name), s.Frame(after, name)
-			var rate [3]*graph.Node
+			var rate [3]*Node
 			for i := range rate {
-				rate[i] = graph.DivScalar(graph.Sub(g.Velocity[i], f.Velocity[i]), m.Opt.TimeStep)
+				rate[i] = DivScalar(Sub(g.Velocity[i], f.Velocity[i]), m.Opt.TimeStep)
 			}
-			out = append(out, graph.Stack(a[:], 0), graph.Stack(rate[:], 0))
+			out = append(out, Stack(a[:], 0), Stack(rate[:], 0))
 		}
 		return out
 	}, batchLast([][]float64{q}), batchLast([][]float64{v}), batchLast([][]float64{u}))
@@ -241,11 +240,11 @@ func TestContactForces(t *testing.T) {
 	m := level.model
 	m.Opt.Gravity = [3]float64{2, 0, -9.81}
 	for _, s := range []*System{level, must.Get(NewSystem(m, Options{}))} {
-		out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) (out []*graph.Node) {
+		out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) (out []*Node) {
 			rest := s.Of(s.Step(State{QPos: in[0], QVel: in[1], QAcc: in[1]}, nil, 300))
 			for _, body := range []string{"one", "four", "eight"} {
 				forces := s.ContactForce(rest, nil, body)
-				out = append(out, graph.Stack(forces[:], 0))
+				out = append(out, Stack(forces[:], 0))
 			}
 			return out
 		}, batchLast([][]float64{m.QPos0}), batchLast([][]float64{make([]float64, m.Sizes.NV)}))
@@ -264,7 +263,7 @@ func TestLand(t *testing.T) {
 	s := lawSystem("sliding")
 	q := append([]float64{}, s.model.QPos0...)
 	q[4] += 0.3 // the height of the box on four contacts
-	out := xlatest.Run(t, xlatest.Pure(t), func(in []*graph.Node) (out []*graph.Node) {
+	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) (out []*Node) {
 		state := s.Land(s.Of(State{QPos: in[0], QVel: in[1], QAcc: in[1]}))
 		k := s.kinematics(split(state.Parts[0], s.places), conditions{})
 		for _, set := range s.contacts {
