@@ -103,6 +103,17 @@ func TestOutputsKnowTheirRuns(t *testing.T) {
 	if _, _, said = in(other); strings.Contains(said, "outputs of this notebook") {
 		t.Errorf("the same cell again says %q", said)
 	}
+	t.Setenv(protocol.GONB_TMP_DIR_ENV, t.TempDir())
+	written := len(must.Get(os.ReadFile(stderr.Name())))
+	celltest.Displayed(t, func() error { // variants of one cell
+		for _, spec := range []Spec{spec, other} {
+			if err := must.Get(figures.Repertoire(must.Get(Train(background, spec)))).Show("map"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	errtest.Equal(t, "said of variants", string(must.Get(os.ReadFile(stderr.Name()))[written:]), "")
 	both := []*runs.Run{run, must.Get(Load(other))}
 	must.Get(both[1].Metrics()) // to choose a run
 	outputs = celltest.Displayed(t, func() error { return must.Get(figures.Repertoire(run)).Show("map") })

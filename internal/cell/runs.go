@@ -128,8 +128,27 @@ func shownFile() string {
 	return filepath.Join(os.Getenv(protocol.GONB_TMP_DIR_ENV), "qdnb-shown.json")
 }
 
-// Shown returns the runs that outputs of this kernel show, as in RunsKey; none outside a notebook.
+// own are the runs that outputs of this execution of a cell show; read guards them.
+var own = map[string]int{}
+
+// Execution begins another execution of a cell; a program is one, unless a test emulates several.
+func Execution() {
+	read.Lock()
+	defer read.Unlock()
+	own = map[string]int{}
+}
+
+// Shown returns the runs that outputs of earlier executions in this kernel show, as in RunsKey; none outside a notebook.
+// A cell that trains several variants shows all of them.
 func Shown() map[string]int {
+	shown := recorded()
+	read.Lock()
+	defer read.Unlock()
+	maps.DeleteFunc(shown, func(run string, _ int) bool { _, ok := own[run]; return ok })
+	return shown
+}
+
+func recorded() map[string]int {
 	shown := map[string]int{}
 	if data, err := os.ReadFile(shownFile()); In() && err == nil {
 		_ = json.Unmarshal(data, &shown) // else nothing is known
@@ -157,8 +176,11 @@ func record(data *protocol.DisplayData) {
 		return
 	}
 	data.Metadata[RunsKey] = runs
-	shown := Shown()
+	shown := recorded()
 	maps.Copy(shown, runs)
+	read.Lock()
+	maps.Copy(own, runs)
+	read.Unlock()
 	if text, err := json.Marshal(shown); err == nil && os.Getenv(protocol.GONB_TMP_DIR_ENV) != "" {
 		_ = os.WriteFile(shownFile(), text, 0o666) // best effort
 	}

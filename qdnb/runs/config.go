@@ -93,6 +93,12 @@ func (c Config) Differences(other Config) (list []string) {
 			list = append(list, setting+", not "+strings.TrimPrefix(others[i], name+"="))
 		}
 	}
+	for _, setting := range others {
+		name, _, _ := strings.Cut(setting, "=")
+		if !slices.ContainsFunc(own, func(s string) bool { return strings.HasPrefix(s, name+"=") }) {
+			list = append(list, "without "+setting)
+		}
+	}
 	if !maps.Equal(c.Parts, other.Parts) {
 		list = append(list, "other code")
 	}

@@ -104,6 +104,14 @@ func TestConfigFileRoundTrip(t *testing.T) {
 	must.Do(none.Validate())
 }
 
+// Settings that only one of two configurations has are differences, too.
+func TestDifferences(t *testing.T) {
+	a := Config{Hyperparameters: json.RawMessage(`{"batch":8}`)}
+	b := Config{Hyperparameters: json.RawMessage(`{"batch":4,"memory":2}`)}
+	errtest.Equal(t, "of a", strings.Join(a.Differences(b), ", "), "batch=8, not 4, without memory=2")
+	errtest.Equal(t, "of b", strings.Join(b.Differences(a), ", "), "batch=4, not 8, memory=2")
+}
+
 func TestConfigIsValidated(t *testing.T) {
 	for _, c := range []struct {
 		config Config

@@ -12,6 +12,8 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"example.com/qdnb/internal/cell"
 )
 
 // kernel is the kernel's end of the two named pipes over which a cell's program communicates.
@@ -34,7 +36,7 @@ func (k *kernel) take() []*protocol.DisplayData {
 // connected is the kernel of this process, or nil: gonbui opens the pipes once.
 var connected *kernel
 
-// Displayed returns what a function displays in a notebook whose kernel the test emulates: at least
+// Displayed returns what a function displays in an execution of a cell whose kernel the test emulates: at least
 // one output. Tests that call it must not run in parallel.
 func Displayed(t *testing.T, show func() error) []*protocol.DisplayData {
 	t.Helper()
@@ -50,6 +52,7 @@ func Displayed(t *testing.T, show func() error) []*protocol.DisplayData {
 		}
 		go func() { connected.broken <- connected.play(in, out) }()
 	}
+	cell.Execution()
 	gonbui.IsNotebook = true
 	defer func() { gonbui.IsNotebook = false }()
 	connected.take()
