@@ -25,7 +25,7 @@ MISTAKES = [
      'func reward(before, after envs.StepView, action *Node) *Node {\n\treturn ReduceAllMean(action)\n}\n\n'
      '%%\nnb.Check(envtest.Check(acrobat(9.81)))', r"reward at .*Line 6.*it returns .*shape \(Float32\)"),
     ("%%\nlog.SetFlags(log.Llongfile | log.LstdFlags)\nlog.Fatal(\"with its place\")", r"Line 3.*main\.go:\d+: with its place"),
-    ('import "k8s.io/klog/v2"\n\n%%\nklog.Fatalf("seed %d: %v", 3, nb.Interruptible())', r"^seed 3: signal"),
+    ('import "k8s.io/klog/v2"\n\n%%\nklog.Fatalf("seed %d: %v", 3, nb.Interruptible())', r"^seed 3: context"),
     ("%%\nfmt.Fprintln(os.Stderr, \"a: b: domain.go:12, c: main.go:3: d\")\nos.Exit(3)", r"a: b: domain"),
     ("%%\nnb.Draw(nil, nil)", r"^qdnb: nothing to draw: the drawing is nil; check .*\n$"),
     ("%%\nnb.Draw(figures.Repertoire(nil))", r"^qdnb: figures: no run: it is nil; .*\n$"),

@@ -268,8 +268,8 @@ func (v verification) print() {
 	fmt.Fprintln(stdout)
 	for _, s := range v.Stages {
 		if s.Chaotic > 0 {
-			fmt.Fprintf(stdout, "chaos          %d %s are compared only until rounding to float32 changes them in MuJoCo, "+
-				"too: %.0f %% of the time of all\n", s.Chaotic, s.Name, 100*s.Share)
+			fmt.Fprintf(stdout, "chaos          rounding to float32 changes %d of the %s in MuJoCo, too: compared until then, "+
+				"%.0f %% of the time of all\n", s.Chaotic, s.Name, 100*s.Share)
 		}
 	}
 	for _, note := range v.Notes {
