@@ -260,7 +260,7 @@ func (c *comparison) poses(kind string) {
 	}
 }
 
-// fixedMass reports whether bodies that cannot move have mass, which MuJoCo counts. Those that a file calls mocap stay.
+// fixedMass reports whether bodies that cannot move have mass, which MuJoCo counts. Mocap bodies do not move, either.
 func (c *comparison) fixedMass() bool {
 	for i, mass := range c.model.BodyMass {
 		if (c.model.BodyWeldID[i] == 0 || c.model.BodyMocapID[c.model.BodyWeldID[i]] >= 0) && mass > 0 {
@@ -319,8 +319,9 @@ func (c *comparison) forces(kind string) {
 			median, worst = 1e-5, 1e-4
 		}
 		scale := func(i int) float64 { return norm(want[i]) }
-		at := map[string]int{"qfrc_bias": 4, "qfrc_passive": 5}[stage[0]]                    // sums that may cancel
-		if noise := c.rows(kind + "noise"); at > 0 && len(noise) > 0 && at < len(noise[0]) { // which golden files lack
+		// Sums that may cancel are compared with what rounding of the state changes, which golden files lack.
+		at := map[string]int{"qfrc_bias": 4, "qfrc_passive": 5}[stage[0]]
+		if noise := c.rows(kind + "noise"); at > 0 && len(noise) > 0 && at < len(noise[0]) {
 			scale = func(i int) float64 { return max(norm(want[i]), rounding/worst*noise[i][at]) }
 		}
 		c.compare(stage[1], out[i], want, scale, median, worst)

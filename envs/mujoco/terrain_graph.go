@@ -90,7 +90,7 @@ func (t *Terrain) size() (nx, ny int) { return max(2, len(t.Heights)), max(2, le
 
 // touches finds the contacts of balls with a terrain, whose points are given relative to the origin of its plane:
 // with the tops below them, and with the nearest of the higher neighbouring columns.
-func (t *Terrain) touches(k kinematics, center algebra.Vector, radius algebra.Num) (top, beside touch) {
+func (t *Terrain) touches(k kinematics, center algebra.Vector, radius algebra.Num) (top, edge touch) {
 	nx, ny := t.size()
 	rows := center.X.Rows
 	g, batch := k.size()
@@ -167,14 +167,14 @@ func (s *System) onTerrain(k kinematics, set *contactSet, a, b place) []touch {
 	}
 	var tops, sides []touch
 	for _, end := range ends {
-		top, beside := s.options.Terrain.touches(k, end.Materialize(), radius)
-		for _, t := range []*touch{&top, &beside} {
+		top, edge := s.options.Terrain.touches(k, end.Materialize(), radius)
+		for _, t := range []*touch{&top, &edge} {
 			t.point = t.point.Plus(a.position)
 			if len(ends) > 1 {
 				t.tangent = b.turn.Z
 			}
 		}
-		tops, sides = append(tops, top), append(sides, beside)
+		tops, sides = append(tops, top), append(sides, edge)
 	}
 	return append(tops, sides...)
 }

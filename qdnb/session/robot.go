@@ -39,7 +39,7 @@ func (s *Spec) readRobot(ctx context.Context) error {
 	case stored.Task.Task == envs.Velocity:
 		s.Algorithm, s.Tune, budget = "ppo", Tuning(runs.Assign(tracking...)).And(s.Tune), Generations(400)
 		stored.Task.Stride = cmp.Or(stored.Task.Stride, trackingStride)
-		if stepping, err := stored.Task.Environment(stored.Model); err == nil { // the robot has position servos
+		if stepping, err := stored.Task.Environment(stored.Model); err == nil { // else it has no position servos, and no stride
 			robot = stepping
 		}
 	default:
