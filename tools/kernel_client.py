@@ -1,7 +1,8 @@
 """kernel_client.py KERNEL FOLDER: runs cells in a kernel as a front end does, for test_kernel.py.
 
 Reads a JSON list of steps from standard input. A step has `cells`, which are sent at once, and may have `stop`,
-after how many seconds to interrupt them, `by_message` if not by a signal, and `input`, the answer to each prompt.
+after how many seconds to interrupt them or the line at which they ask for it, `by_message` if not by a signal, and
+`input`, the answer to each prompt.
 Prints a JSON list with the status, standard output, standard error and error of all cells. Runs in .tools/venv.
 """
 
@@ -21,12 +22,17 @@ def run(manager: KernelManager, client: BlockingKernelClient, step: dict[str, An
     answer = step.get("input")
     cells = {client.execute(cell, allow_stdin=answer is not None): dict.fromkeys(("status", "stdout", "stderr", "error"), "")
              for cell in step["cells"]}
-    if "stop" in step:
-        time.sleep(step["stop"])
+
+    def interrupt() -> None:
         if step.get("by_message"):
             client.control_channel.send(client.session.msg("interrupt_request", {}))
         else:
             manager.interrupt_kernel()
+
+    stop = step.get("stop")
+    if isinstance(stop, int | float):
+        time.sleep(stop)
+        interrupt()
     left = set(cells)
     while left:
         if answer is not None and client.stdin_channel.msg_ready() and client.get_stdin_msg()["msg_type"] == "input_request":
@@ -42,6 +48,9 @@ def run(manager: KernelManager, client: BlockingKernelClient, step: dict[str, An
             continue
         if message["msg_type"] == "stream":
             cells[name][content["name"]] += content["text"]
+            for line in content["text"].splitlines():
+                if line == stop:
+                    interrupt()
         elif message["msg_type"] == "error":
             cells[name]["error"] = content["evalue"]
         elif message["msg_type"] == "status" and content["execution_state"] == "idle":

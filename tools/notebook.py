@@ -162,8 +162,8 @@ async def execute(nb: NotebookNode, path: Path, args: argparse.Namespace, status
 def stop_on_signals(client: NotebookClient, status: StatusLine) -> asyncio.Event:
     """Lets Ctrl-C, kill and a closed terminal end the run; sets the event.
 
-    The running cell is interrupted, as by JupyterLab's stop button, so that a training run can save its state; GoNB
-    allows 5 s. If it is still running a second later, or at a second signal, it is cancelled with its kernel.
+    The running cell is interrupted, as by JupyterLab's stop button, so that a training run can save its state. If it is
+    still running a minute later, or at a second signal, it is cancelled with its kernel.
     """
     task, loop, stopped = asyncio.current_task(), asyncio.get_running_loop(), asyncio.Event()
     assert task is not None and client.km is not None
@@ -174,9 +174,9 @@ def stop_on_signals(client: NotebookClient, status: StatusLine) -> asyncio.Event
             task.cancel()
             return
         stopped.set()
-        status.print("interrupting the cell")
+        status.print("interrupting the cell; a second signal ends it at once")
         pending.append(asyncio.ensure_future(ensure_async(manager.interrupt_kernel())))
-        loop.call_later(6, task.cancel)
+        loop.call_later(60, task.cancel)
 
     pending: list[asyncio.Future[None]] = []  # asyncio itself holds tasks weakly
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -36,8 +36,11 @@ MISTAKES = [
 
 
 COUNT = "for i := range 300 {\n\tfmt.Println(i)\n\ttime.Sleep(100 * time.Millisecond)\n}"
-# Cells in the order in which they run, and what their status, outputs and error say. The last shows that the
-# kernel and its declarations live.
+# The time that SAVE takes is longer than WaitToKill of GoNB.
+SAVE = ("stop := make(chan os.Signal, 1)\nsignal.Notify(stop, os.Interrupt)\nfmt.Println(\"stop\")\n<-stop\n"
+        "time.Sleep(6 * time.Second)\nfmt.Println(\"saved\")")
+# Cells in the order in which they run, and what their status, outputs and error say. One near the end shows that
+# the kernel and its declarations live.
 CELLS = [
     ({"cells": ["func kept() string { return \"kept\" }\n\n%%\nfmt.Println(1)"]}, [r"ok\n1"]),
     ({"cells": ["%%\nfmt.Println(1)\n%%\nfmt.Println(2)"]}, [r'error\nline 3: "%%" starts main, as "%%" in line 1 does already']),
@@ -61,6 +64,9 @@ CELLS = [
     ({"cells": ["%goflags -a\n%%\n" + COUNT], "stop": 2}, [r"error\n%goflags.*\ninterrupted before the program of the cell started"]),
     ({"cells": ["%goflags \"\"\n%goflags -a\n%%\n" + COUNT], "stop": 2, "by_message": True}, [r"error\n(%goflags.*\n)*interrupted before"]),
     ({"cells": ["%goflags \"\"\n%%\nfmt.Println(kept())"]}, [r"ok\n%goflags.*\nkept"]),
+    ({"cells": ["%%\n" + SAVE], "stop": "stop"}, [r"ok\nstop\nsaved"]),
+    ({"cells": ["%%\nsignal.Ignore(os.Interrupt)\nfor {\n\tfmt.Println(\"stop\")\n\ttime.Sleep(time.Second)\n}"],
+      "stop": "stop"}, [r"error\n(stop\n)+signal: killed"]),
 ]
 
 
