@@ -71,7 +71,7 @@ def main() -> None:
         client.wait_for_ready(timeout=60)
         print(json.dumps([cell for step in json.load(sys.stdin) for cell in run(manager, client, step)]))
     finally:
-        manager.shutdown_kernel(now=True)
+        manager.shutdown_kernel()  # which ends gopls, too
 
 
 if __name__ == "__main__":
