@@ -276,7 +276,8 @@ func rotationOf(q [4]float64) [3][3]float64 {
 }
 
 // String says what the task is, in a line.
-func (t RobotTask) String() string {
+func (r StoredRobot) String() string {
+	t := r.Task
 	what := fmt.Sprintf("%s walks along %s", t.Trunk, t.Forward)
 	if t.Task == Velocity {
 		what = fmt.Sprintf("%s follows commanded velocities, ahead along its %s, which each episode draws", t.Trunk, t.Forward)
@@ -293,8 +294,20 @@ func (t RobotTask) String() string {
 	if t.Contacts == "all" {
 		touch = "with all contacts of the model"
 	}
-	return fmt.Sprintf("%s; feet %s, %s; servos turn by up to %g from the default pose; %d steps of %g s", what,
-		strings.Join(t.Feet, ", "), touch, t.Reach, t.Steps, t.ControlStep)
+	actions := "actions span the control ranges"
+	if slices.ContainsFunc(lists.Indices(r.Model.Sizes.NU), func(i int) bool { return isServo(r.Model, i) }) {
+		actions = fmt.Sprintf("servos turn by up to %g from the default pose", t.Reach)
+	}
+	return fmt.Sprintf("%s; feet %s, %s; %s; %d steps of %g s", what, strings.Join(t.Feet, ", "), touch, actions, t.Steps,
+		t.ControlStep)
+}
+
+// isServo reports whether an actuator turns a joint to a position. The control of an integrator is a velocity.
+func isServo(m mujoco.Model, actuator int) bool {
+	const ofJoint = 0
+	return m.ActuatorTrnType[actuator] == ofJoint && m.JntType[m.ActuatorTrnID[actuator][0]] >= mujoco.Slide &&
+		m.ActuatorBiasType[actuator] != 0 && m.ActuatorBiasPrm[actuator][1] != 0 &&
+		m.ActuatorDynType[actuator] != mujoco.DynIntegrator
 }
 
 // System prepares the robot of a complete task.
@@ -449,11 +462,8 @@ func (t RobotTask) servos(system *mujoco.System) (servo []bool, home []float32) 
 	m, axes, rest := system.Model(), system.JointAxes(), system.DefaultAngles()
 	servo, home = make([]bool, m.Sizes.NU), make([]float32, m.Sizes.NU)
 	for i, joint := range system.Actuated() {
-		// The control of an integrator is a velocity.
-		position := m.ActuatorBiasType[i] != 0 && m.ActuatorBiasPrm[i][1] != 0 &&
-			m.ActuatorDynType[i] != mujoco.DynIntegrator
-		if at := slices.Index(axes, joint); at >= 0 && position {
-			servo[i], home[i] = true, float32(rest[at])
+		if isServo(m, i) {
+			servo[i], home[i] = true, float32(rest[slices.Index(axes, joint)])
 		}
 	}
 	return servo, home

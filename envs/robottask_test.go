@@ -45,6 +45,11 @@ func TestGuessesOfRobots(t *testing.T) {
 		errtest.Equal(t, name, fmt.Sprint(got.Trunk, got.Feet), fmt.Sprint(c.trunk, c.feet))
 		errtest.Equal(t, name, must.Get(got.Complete(c.model)), got)
 	}
+	ant := envs.StoredRobot{Task: must.Get(envs.RobotTask{}.Complete(robots.Gymnasium("ant"))), Model: robots.Gymnasium("ant")}
+	errtest.Equal(t, "motors", ant.String(), "torso walks along x; feet body 4, body 7, body 10, body 13, which alone touch "+
+		"the ground; actions span the control ranges; 200 steps of 0.02 s")
+	ant.Model = robots.Go1()
+	errtest.Contains(t, ant.String(), "servos turn by up to 0.5 from")
 	for want, task := range map[string]envs.RobotTask{
 		"unknown foot \"FR_calv\"":            {Feet: []string{"FR_calv"}},
 		"unknown trunk \"torso\"":             {Trunk: "torso"},

@@ -122,7 +122,7 @@ func (c *trainCmd) Run(ctx context.Context) error {
 	}
 	if config := training.Config; !c.Quiet {
 		if robot, ok := envs.Robot(training.Env); ok {
-			fmt.Fprintln(os.Stderr, robot.Task)
+			fmt.Fprintln(os.Stderr, robot)
 		}
 		name := config.Name()
 		if c.Seeds != nil {

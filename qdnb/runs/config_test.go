@@ -413,6 +413,10 @@ func TestAdaptation(t *testing.T) {
 		errtest.Equal(t, "index, x, y, skills and the best one", fmt.Sprint(v.Index, v.X, v.Y, v.Skills, best, score),
 			fmt.Sprint(i, want.x, math.NaN(), want.skills, want.best, want.score))
 	}
+	errtest.Equal(t, "the best on average of an incomplete run", a.BestOnAverage(), -1)
+	complete := Adaptation{Values: []AdaptedValue{{Skills: []int{3, 7}, Scores: []float64{1, 2}},
+		{Skills: []int{7, 3}, Scores: []float64{-3, 0}}}}
+	errtest.Equal(t, "the best on average", complete.BestOnAverage(), 3)
 	v := a.Values[1]
 	errtest.Equal(t, "scores of skills 9, 3 and 8", fmt.Sprint(v.Score(9), v.Score(3), v.Score(8)), "5 NaN NaN")
 	controller := must.Get(NewConfig("hierarchical-control", "halfcheetah-hurdles", 0, map[string]any{"skills": "a-run"}))
