@@ -151,6 +151,9 @@ func (t touch) frame() (one, other algebra.Vector) {
 	n := t.normal
 	hint := n.Y.Abs().Below(0.5).ChooseVector(unit(n.X.Rows, 1), unit(n.X.Rows, 2))
 	if t.tangent.X.Rows > 0 { // unless it is along the normal
+		if n.Y.Is(0) && t.tangent.Y.Is(0) { // of robots in a plane: the other tangent is flat, see [contact]
+			hint = algebra.Vector{X: n.Z, Y: n.Y, Z: n.X.Neg()}
+		}
 		aside := t.tangent.Minus(n.By(n.Dot(t.tangent)))
 		hint = aside.Dot(aside).Below(1e-12).ChooseVector(hint, t.tangent)
 	}

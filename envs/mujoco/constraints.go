@@ -69,8 +69,8 @@ func (s *System) edges(c *contactSet) int {
 	return 0
 }
 
-// bounds are the least and largest forces of the stacked rows.
-func (s *System) bounds() limits {
+// bounds are the least and largest forces of so many stacked rows.
+func (s *System) bounds(rows int) limits {
 	var low, high []float64
 	for _, r := range s.rows {
 		for i := range r.weight.Rows {
@@ -86,10 +86,8 @@ func (s *System) bounds() limits {
 			low, high = append(low, e.bounds()[0]), append(high, e.bounds()[1])
 		}
 	}
-	for _, c := range s.acting {
-		for range s.edges(c) * c.rows {
-			low, high = append(low, 0), append(high, huge)
-		}
+	for len(low) < rows { // of contacts
+		low, high = append(low, 0), append(high, huge)
 	}
 	return limits{algebra.Known(low...), algebra.Known(high...)}
 }

@@ -29,6 +29,7 @@ type contact struct {
 	Point    algebra.Vector    // relative to the origin of the tree of the second side, if it moves, else of the first
 	Frame    [3]algebra.Vector // the normal, from the first geom to the second, and two tangents
 	Friction [5]algebra.Num    // see [parameters]
+	Flat     [5]bool           // where nothing moves against friction: both edges of a pyramid are one row, twice as stiff
 	Jacobian [6]*Node          // between links: of the motions of a perAxis by the dofs, [n, nv, B]
 	Rows     *Node             // of some of the set's contacts: their rows among all, int32 [n, B]; nil: all
 }
@@ -45,7 +46,7 @@ func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num,
 	var cones coneRows
 	s.constrainJoints(&c, &rows, k, q)
 	s.constrainEqual(&c, &rows, k, q, v)
-	s.constrainContacts(&c, &rows, &cones, k, contacts)
+	s.constrainContacts(&c, &rows, &cones, k, contacts, v, velocity)
 	rate, coneRate := s.violationRates(c, v, velocity)
 	if len(rows.stiffness) > 0 {
 		c.Stiffness = materializedStack(rows.stiffness)
@@ -161,7 +162,8 @@ func (s *System) constrainEqual(c *constraints, rows *stacked, k kinematics, q, 
 }
 
 // constrainContacts adds the contacts that act: the edges of pyramids to the rows, and elliptic cones.
-func (s *System) constrainContacts(c *constraints, rows *stacked, cones *coneRows, k kinematics, contacts []contact) {
+func (s *System) constrainContacts(c *constraints, rows *stacked, cones *coneRows, k kinematics, contacts []contact,
+	v []algebra.Num, velocity []spatial) {
 	for _, set := range s.acting {
 		var found contact
 		var violation, d algebra.Num
@@ -173,6 +175,7 @@ func (s *System) constrainContacts(c *constraints, rows *stacked, cones *coneRow
 			found.Friction = p.friction
 			violation = found.Distance.Minus(p.margin).Materialize()
 			d = p.law.impedance(violation)
+			found.Flat = s.flat(set, found, v, velocity)
 		}
 		c.Contacts = append(c.Contacts, found)
 		active := violation.Below(0)
@@ -191,6 +194,16 @@ func (s *System) constrainContacts(c *constraints, rows *stacked, cones *coneRow
 			square := p.friction[0].Square()
 			weight = weight.Times(square.Add(1)).Times(square.Scale(2 / s.model.Opt.ImpRatio))
 		}
+		if slices.Contains(found.Flat[:], true) {
+			for _, flat := range found.Flat[:set.dim-1] {
+				if flat {
+					rows.add(1, d, weight.Scale(0.5), p.law, violation, active)
+				} else {
+					rows.add(2, d, weight, p.law, violation, active)
+				}
+			}
+			continue
+		}
 		if set.parts == nil || set.dim <= 3 {
 			rows.add(s.edges(set), d, weight, p.law, violation, active)
 			continue
@@ -200,6 +213,21 @@ func (s *System) constrainContacts(c *constraints, rows *stacked, cones *coneRow
 			rows.add(2, d, weight, p.law, violation, active.And(friction.Above(0)))
 		}
 	}
+}
+
+// flat reports along and about which tangents of contacts links never move, as all links of a robot in a plane.
+func (s *System) flat(set *contactSet, c contact, v []algebra.Num, velocity []spatial) (all [5]bool) {
+	if slices.ContainsFunc(set.sides[:], func(side side) bool {
+		at := velocity[max(side.group, 0)].Lin
+		return side.group != static && !at.X.Is(0) && !at.Y.Is(0) && !at.Z.Is(0)
+	}) {
+		return all
+	}
+	motion := s.pointMotion(set, c, v, velocity)
+	for i := range set.dim - 1 {
+		all[i] = !s.elliptic(set) && motion[1+i].Is(0)
+	}
+	return all
 }
 
 func materializedStack(of []algebra.Num) algebra.Num { return algebra.Concat(of...).Materialize() }
@@ -332,6 +360,10 @@ func (s *System) violationRates(c constraints, x []algebra.Num, motions []spatia
 			list = append(list, m[0])
 		case !s.elliptic(set):
 			for t, friction := range c.Contacts[i].Friction[:set.dim-1] {
+				if c.Contacts[i].Flat[t] {
+					list = append(list, m[0])
+					continue
+				}
 				slip := m[1+t].Times(friction).Materialize()
 				list = append(list, m[0].Plus(slip), m[0].Minus(slip))
 			}

@@ -37,7 +37,7 @@ type response struct {
 func (s *System) respond(c constraints, y algebra.Num, cones perAxis) (r response) {
 	if y.Rows > 0 {
 		force := c.Stiffness.Times(y).Neg()
-		bounds := s.bounds()
+		bounds := s.bounds(y.Rows)
 		r.force = clip(force, bounds).Store()
 		r.slope = within(force, bounds).Choose(c.Stiffness, c.Stiffness.Zero()).Store()
 	}
@@ -204,6 +204,10 @@ func (s *System) contactForces(c constraints, force algebra.Num, cones perAxis) 
 		case !s.elliptic(set):
 			along[0] = algebra.Constant(n, 0)
 			for t, friction := range c.Contacts[i].Friction[:set.dim-1] {
+				if c.Contacts[i].Flat[t] {
+					along[0], along[1+t] = along[0].Plus(take(n)), algebra.Constant(n, 0)
+					continue
+				}
 				plus, minus := take(n), take(n)
 				along[0] = along[0].Plus(plus.Plus(minus))
 				along[1+t] = plus.Minus(minus).Times(friction)
@@ -273,6 +277,10 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 			k[normal] = take(n)
 		case !s.elliptic(set):
 			for t, friction := range c.Contacts[i].Friction[:set.dim-1] {
+				if c.Contacts[i].Flat[t] {
+					k[normal] = k[normal].Plus(take(n))
+					continue
+				}
 				plus, minus := take(n), take(n)
 				sum := plus.Plus(minus)
 				k[normal] = k[normal].Plus(sum)

@@ -59,7 +59,7 @@ func (s *System) lineSearch(l search) (length, end algebra.Num) {
 func (s *System) slope(l search) (first, second algebra.Num) {
 	first, second = l.Slope.Plus(l.Length.Times(l.Curvature)), l.Curvature
 	if l.Force != nil {
-		g, bounds := l.Force.Graph(), s.bounds()
+		g, bounds := l.Force.Graph(), s.bounds(l.Force.Shape().Dimensions[0])
 		force := Add(l.Force, Mul(l.Length.Matrix(), l.ForceStep))
 		low, high := matrix(g, bounds.low), matrix(g, bounds.high)
 		clipped, inside := Max(force, low), LessThan(low, force)
@@ -82,7 +82,7 @@ func (s *System) zonesCrossed(l search) algebra.Num {
 	crossed := algebra.Constant(1, 0)
 	differ := func(a, b algebra.Mask) algebra.Num { return a.Number().Minus(b.Number()).Abs() }
 	if l.Force != nil {
-		bounds := s.bounds()
+		bounds := s.bounds(l.Force.Shape().Dimensions[0])
 		flat := func(x *Node) algebra.Num { return algebra.Num{Rows: bounds.low.Rows, Node: Reshape(x, -1)} }
 		from := flat(l.Force)
 		to := from.Plus(flat(l.ForceStep))
