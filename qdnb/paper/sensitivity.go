@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -95,7 +96,6 @@ func settingsOf(p results.GridPoint, grid protocol.HyperparameterGrid) string {
 
 // sensitivityGroups returns the normalised scores of the settings, by environment and method.
 func sensitivityGroups(data *Data) (groups []figures.BoxGroup, err error) {
-	some := false
 	for _, env := range sensitivityEnvs {
 		group := figures.BoxGroup{Label: env}
 		for _, grid := range protocol.Grids() {
@@ -104,26 +104,28 @@ func sensitivityGroups(data *Data) (groups []figures.BoxGroup, err error) {
 				box.Values = append(box.Values, p.Normalised)
 			}
 			if len(box.Values) > 0 {
-				group.Boxes, some = append(group.Boxes, box), true
+				group.Boxes = append(group.Boxes, box)
 			}
 		}
-		groups = append(groups, group)
+		if len(group.Boxes) > 0 {
+			groups = append(groups, group)
+		}
 	}
-	if !some {
+	if len(groups) == 0 {
 		return nil, data.noRuns(results.ExperimentSensitivity)
 	}
 	return groups, nil
 }
 
-// lackingGrids returns a sentence with the methods whose grids have no complete run.
+// lackingGrids returns a sentence with the methods and environments whose grids have no complete run.
 func lackingGrids(data *Data) string {
 	var all, with []string
 	for _, grid := range protocol.Grids() {
-		all = append(all, grid.Method)
-		if slices.ContainsFunc(sensitivityEnvs, func(env string) bool {
-			return len(data.SensitivityOf(grid.Method, env)) > 0
-		}) {
-			with = append(with, grid.Method)
+		for _, env := range sensitivityEnvs {
+			all = lists.With(lists.With(all, grid.Method), env)
+			if len(data.SensitivityOf(grid.Method, env)) > 0 {
+				with = append(with, grid.Method, env)
+			}
 		}
 	}
 	return lacking(all, with)

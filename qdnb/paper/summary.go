@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -84,10 +85,13 @@ func describe(lines []sweep.Line) string {
 	trained := slices.DeleteFunc(slices.Clone(lines), // runs without budget end by themselves
 		func(l sweep.Line) bool { return l.Budget == (runs.Budget{}) })
 	budgets := sorted(trained, func(l sweep.Line) string {
-		if steps := l.Budget.EnvSteps; steps > 0 && steps == results.MediumSteps(l.Run.Algorithm, l.Run.Env) {
-			return runs.Budget{CPU: results.MediumTime}.String() // for which they were measured
+		budget, steps := l.Budget, l.Budget.EnvSteps
+		if steps > 0 && steps == results.MediumSteps(l.Run.Algorithm, l.Run.Env) {
+			budget = runs.Budget{CPU: results.MediumTime} // for which they were measured
 		}
-		return l.Budget.String()
+		digits := int64(math.Pow10(max(len(fmt.Sprint(steps))-3, 0)))
+		budget.EnvSteps = (budget.EnvSteps + digits/2) / digits * digits
+		return budget.String()
 	}, numerically)
 	if n := len(budgets); n == 1 || n == 2 {
 		_, unit, _ := strings.Cut(budgets[n-1], " ")

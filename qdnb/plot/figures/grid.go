@@ -220,7 +220,7 @@ func (l *layout) figure() *Figure {
 	}
 	l.fitText(unit, unit)
 	l.measure(pageWidth)
-	width, height := l.byWidth(min(l.columns.length(unit), pageWidth))
+	width, height := l.byWidth(max(min(l.columns.length(unit), pageWidth), l.legend.entryWidth()+2*outerPad))
 	if l.fixed && height > pageHeight {
 		width, height = l.byHeight(width, pageHeight)
 	}

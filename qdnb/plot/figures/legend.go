@@ -56,12 +56,18 @@ func legendStyle() (style draw.TextStyle, line vg.Length) {
 	return style, 1.35 * style.FontExtents().Height
 }
 
-// arrange returns the number of columns that fit in width, and their width.
-func (l *legend) arrange(width vg.Length) (columns int, columnWidth vg.Length) {
+// entryWidth returns the width of the widest entry.
+func (l *legend) entryWidth() (widest vg.Length) {
 	style, _ := legendStyle()
 	for _, e := range l.entries {
-		columnWidth = max(columnWidth, legendIcon+4+style.Width(e.Text))
+		widest = max(widest, legendIcon+4+style.Width(e.Text))
 	}
+	return widest
+}
+
+// arrange returns the number of columns that fit in width, and their width.
+func (l *legend) arrange(width vg.Length) (columns int, columnWidth vg.Length) {
+	columnWidth = l.entryWidth()
 	columns = min(max(int((width+columnGap)/(columnWidth+columnGap)), 1), len(l.entries))
 	// Even rows: 4 + 4 rather than 6 + 2.
 	rows := (len(l.entries) + columns - 1) / columns

@@ -220,6 +220,11 @@ func TestLegend(t *testing.T) {
 		}
 		last = at
 	}
+	boxes := must.Get(Boxes(Axes{}, BoxOptions{Outer: true}, BoxGroup{Boxes: []Box{{Name: "aurora", Values: x}}}))
+	width, _ := must.Get(boxes.Figure()).Bounds()
+	if entry := (&legend{entries: boxes.Legend}).entryWidth(); entry > width {
+		t.Errorf("a legend of %v is cut in a figure of %v", entry, width)
+	}
 	if flat.Legend[0].Mark.(*Series).banded() || !band.Legend[0].Mark.(*Series).banded() {
 		t.Error("a band without extent is in the legend, or one with extent is not")
 	}
