@@ -204,7 +204,7 @@ func (s *System) constrainContacts(c *constraints, rows *stacked, cones *coneRow
 			}
 			continue
 		}
-		if set.parts == nil || set.dim <= 3 {
+		if set.acts == nil || set.dim <= 3 {
 			rows.add(s.edges(set), d, weight, p.law, violation, active)
 			continue
 		}
@@ -236,7 +236,7 @@ func materializedStack(of []algebra.Num) algebra.Num { return algebra.Concat(of.
 func (s *System) collisions(k kinematics) (all []contact) {
 	for _, set := range s.contacts {
 		found := s.nearest(k, set)
-		if !slices.Contains(s.acting, set) { // tangents of the deepest suffice
+		if set.sides[0].group == anyLink { // tangents of the deepest suffice
 			found.Frame = [3]algebra.Vector{found.Frame[0]}
 		}
 		all = append(all, found)
@@ -305,7 +305,7 @@ func stackVectors(of []algebra.Vector) (out algebra.Vector) {
 
 // pointMotion returns the motion of the second bodies relative to the first at contacts.
 func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motions []spatial) (out perAxis) {
-	if set.parts != nil {
+	if set.acts != nil {
 		all := s.stack(c.Jacobian[0].Graph(), c.Jacobian[0].Shape().Dimensions[2], x)
 		for axis, jacobian := range c.Jacobian {
 			if axis < set.dim {

@@ -1,12 +1,14 @@
 package mujoco
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 
 	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/internal/lists"
 )
 
 // contactSet holds contacts that are computed at once, a row each: pairs of geoms of the same two shapes,
@@ -26,14 +28,15 @@ type contactSet struct {
 	near  int           // pairs of boxes of each copy whose contacts are found, the nearest; 0: all
 	rows  int           // contacts of each copy
 	parts []*contactSet // whose deepest contacts these are; nil: all are found here
-	acts  []algebra.Num // see [System.masks]
+	acts  []algebra.Num // between links: see [System.masks]
+	// links is the number of links of which each has its own nearest pairs and deepest contacts: the pairs are those of
+	// one after the other, again and again. 0: all links have them together.
+	links int
 	parameters
 }
 
-// boxes reports whether a set is of pairs of boxes of links, the costliest ones.
-func (c *contactSet) boxes() bool {
-	return c.sides[0].group == anyLink && c.points == colliders[[2]GeomType{Box, Box}].points
-}
+// boxes reports whether a set is of pairs of boxes, the costliest ones.
+func (c *contactSet) boxes() bool { return c.points == colliders[[2]GeomType{Box, Box}].points }
 
 // parameters are those of each contact of a set, which are sorted by point, then by pair.
 type parameters struct {
@@ -182,6 +185,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 	}
 	sets, between := map[key][]geomPair{}, map[int][]*contactSet{}
 	var order []key
+	withWorld, candidates := map[key][]*contactSet{}, map[key]int{} // of each group and dimension, of each of its links
 	vertices := 0
 	for _, pair := range pairs {
 		p := s.parameters(pair)
@@ -213,25 +217,45 @@ func (s *System) prepareContacts(pairs []Pair) {
 		s.notes = append(s.notes, fmt.Sprintf("meshes with %d vertices may touch planes, which is slow: Options.Contacts "+
 			"limits contacts to those that matter", vertices))
 	}
+	onTerrain := func(k key) bool { return s.options.Terrain != nil && k.shapes[0] == Plane }
 	for _, k := range order {
-		list := sets[k]
+		if list := sets[k]; k.groups[0] != anyLink && !onTerrain(k) {
+			candidates[key{groups: k.groups, dim: k.dim}] += s.mostOfLink(list) * colliders[k.shapes].points
+		}
+	}
+	for _, k := range order {
+		list, all := sets[k], key{groups: k.groups, dim: k.dim}
 		slots := s.slots(list)
 		slices.SortStableFunc(list, func(a, b geomPair) int { return slots[a.geom] - slots[b.geom] })
-		found, onTerrain := colliders[k.shapes], s.options.Terrain != nil && k.shapes[0] == Plane
+		found, links := colliders[k.shapes], 0
+		if candidates[all] > s.worldContacts() {
+			links = s.groups[max(k.groups[0], k.groups[1])].rows()
+			list = s.aligned(list, s.groups[max(k.groups[0], k.groups[1])])
+		}
 		if k.shapes == [2]GeomType{Capsule, Cylinder} && m.Opt.DisableFlags&DisableMultiCCD != 0 {
 			found = collision{1, sphereCylinder} // of the capsule's nearest point alone
 		}
-		if onTerrain {
+		if onTerrain(k) {
 			found.points *= 2
 		}
 		set := s.contactSet(found, k.groups, list)
-		set.onTerrain = onTerrain
+		set.onTerrain, set.links = onTerrain(k), links
 		s.contacts = append(s.contacts, set)
-		if k.groups[0] != anyLink {
-			s.acting = append(s.acting, set)
-		} else {
+		switch {
+		case k.groups[0] == anyLink:
 			between[k.dim] = append(between[k.dim], set)
+		case links > 0:
+			withWorld[all] = append(withWorld[all], set)
+		default:
+			s.acting = append(s.acting, set)
 		}
+	}
+	for _, k := range order {
+		all := key{groups: k.groups, dim: k.dim}
+		if sets := withWorld[all]; sets != nil {
+			s.acting = append(s.acting, s.deepestOfLinks(sets))
+		}
+		delete(withWorld, all)
 	}
 	for _, dim := range []int{1, 3} {
 		if len(between[dim]) > 0 {
@@ -240,8 +264,8 @@ func (s *System) prepareContacts(pairs []Pair) {
 	}
 }
 
-// selection is the set of the deepest contacts between links of some sets.
-func (s *System) selection(parts []*contactSet) *contactSet {
+// joined is a set of contacts of some sets, with the parameters of all of them.
+func joined(parts []*contactSet) *contactSet {
 	set := &contactSet{parts: parts}
 	for _, part := range parts {
 		set.dim = max(set.dim, part.dim)
@@ -253,6 +277,38 @@ func (s *System) selection(parts []*contactSet) *contactSet {
 		}
 		*number = algebra.Concat(all...)
 	}
+	return set
+}
+
+// worldContacts is the largest number of contacts with what cannot move that act on a link at a time. The boxes of a link
+// and those of a scene soon have a thousand possible ones, but few of them touch.
+func (s *System) worldContacts() int { return cmp.Or(s.options.worldContacts, 24) }
+
+// deepestOfLinks is the set of the deepest contacts of each link of a group with what cannot move.
+func (s *System) deepestOfLinks(parts []*contactSet) *contactSet {
+	set := joined(parts)
+	set.links, set.points, set.sides = parts[0].links, s.worldContacts(), parts[0].sides
+	s.parted = true // since XLA:CPU would compile all of a scene's shapes for minutes
+	set.rows = set.links * set.points
+	for i := range set.sides {
+		if set.sides[i].group != static {
+			set.sides[i].link = lists.Indices(set.links)
+		}
+	}
+	for _, part := range parts {
+		near := set.points / 3 // more than shapes at rest touch
+		if part.boxes() && near < len(part.geoms)/part.links {
+			part.near = near
+		}
+	}
+	s.notes = append(s.notes, fmt.Sprintf("of up to %d possible contacts of each of %d links with what cannot move, the %d "+
+		"deepest act at a time", set.margin.Rows/set.links, set.links, set.points))
+	return set
+}
+
+// selection is the set of the deepest contacts between links of some sets.
+func (s *System) selection(parts []*contactSet) *contactSet {
+	set := joined(parts)
 	var links [2][]int
 	for _, part := range parts {
 		for i, side := range part.sides {
@@ -291,13 +347,39 @@ func (s *System) LinkContacts() int {
 func (s *System) slots(list []geomPair) map[[2]int]int {
 	slots, next := map[[2]int]int{}, map[int]int{}
 	for _, p := range list {
-		moving := max(s.model.BodyWeldID[s.model.GeomBodyID[p.geom[0]]], s.model.BodyWeldID[s.model.GeomBodyID[p.geom[1]]])
+		moving := s.moving(p)
 		if _, known := slots[p.geom]; !known {
 			slots[p.geom] = next[moving]
 		}
 		next[moving]++
 	}
 	return slots
+}
+
+// moving is the link of a pair that moves, the later one if both do.
+func (s *System) moving(p geomPair) int {
+	m := s.model
+	return max(m.BodyWeldID[m.GeomBodyID[p.geom[0]]], m.BodyWeldID[m.GeomBodyID[p.geom[1]]])
+}
+
+// mostOfLink is the largest number of pairs of a list that have the same moving body.
+func (s *System) mostOfLink(list []geomPair) (most int) {
+	for _, slot := range s.slots(list) {
+		most = max(most, 1+slot)
+	}
+	return most
+}
+
+// aligned returns pairs with a group's links as those of [contactSet].links. Where a link has fewer pairs than others, it
+// gets some that never touch.
+func (s *System) aligned(list []geomPair, g *group) []geomPair {
+	never := list[0]
+	never.margin = -1e6
+	slots, all := s.slots(list), slices.Repeat([]geomPair{never}, s.mostOfLink(list)*g.rows())
+	for _, p := range list {
+		all[slots[p.geom]*g.rows()+slices.Index(g.body, s.moving(p))] = p
+	}
+	return all
 }
 
 // groupOf returns the group of a link, or static.

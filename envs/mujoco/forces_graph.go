@@ -156,7 +156,7 @@ func (s *System) push(c constraints, force algebra.Num, cones perAxis) (dofs []a
 		set := s.acting[i]
 		n := set.rows
 		contact := c.Contacts[i]
-		if set.parts != nil {
+		if set.acts != nil {
 			for axis, jacobian := range contact.Jacobian[:set.dim] {
 				s.pushAlong(jacobian, along[axis], dofs)
 			}
@@ -293,7 +293,7 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 			}
 			cone += n
 		}
-		if set.parts != nil {
+		if set.acts != nil {
 			between[i] = k
 			continue
 		}

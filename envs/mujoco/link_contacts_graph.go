@@ -19,12 +19,15 @@ func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p pa
 	c contact, _ parameters, violation, d algebra.Num,
 ) {
 	var distance []algebra.Num
-	var point, normal, origin []algebra.Vector
+	var point, normal, tangent, origin []algebra.Vector
+	between := set.acts != nil
 	for _, part := range set.parts {
 		found := contacts[slices.Index(s.contacts, part)]
 		distance, point = append(distance, found.Distance), append(point, found.Point)
 		normal = append(normal, found.Frame[0])
-		if s.trees() > 1 {
+		if !between {
+			tangent = append(tangent, found.Frame[1])
+		} else if s.trees() > 1 {
 			at := s.placed(k, part.sides[1], 4)
 			for range part.points {
 				origin = append(origin, at)
@@ -34,9 +37,12 @@ func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p pa
 	g, batch := k.size()
 	c.Distance, c.Point = computed(g, batch, materializedStack(distance)), stackVectors(point)
 	along := stackVectors(normal)
-	var from algebra.Vector
+	var from, aside algebra.Vector
 	if len(origin) > 0 {
 		from = stackVectors(origin)
+	}
+	if !between {
+		aside = stackVectors(tangent)
 	}
 	margin, of := p.margin, s.rowsOf(k, contacts, set)
 	if of != nil {
@@ -45,9 +51,12 @@ func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p pa
 	violation = c.Distance.Minus(margin).Materialize()
 	mask := set.acts
 	if set.rows < violation.Rows {
-		rows := lowest(violation.Matrix(), set.rows)
-		for _, x := range []*algebra.Num{&violation, &c.Point.X, &c.Point.Y, &c.Point.Z, &along.X, &along.Y, &along.Z} {
-			*x = pick(*x, rows)
+		rows := lowestOf(violation, set.rows, set.links)
+		for _, x := range []*algebra.Num{&violation, &c.Point.X, &c.Point.Y, &c.Point.Z, &along.X, &along.Y, &along.Z,
+			&aside.X, &aside.Y, &aside.Z} {
+			if x.Rows > 0 {
+				*x = pick(*x, rows)
+			}
 		}
 		if c.Rows = rows; of != nil {
 			c.Rows = pickRows(of, rows)
@@ -63,8 +72,13 @@ func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p pa
 		}
 	}
 	d = p.law.impedance(violation)
+	c.Friction = p.friction
+	if !between {
+		c.Frame = [3]algebra.Vector{along, aside, along.Cross(aside).Materialize()}
+		return c, p, violation, d
+	}
 	one, other := touch{normal: along}.frame()
-	c.Frame, c.Friction = [3]algebra.Vector{along, one, other}, p.friction
+	c.Frame = [3]algebra.Vector{along, one, other}
 	linear := s.jacobian(k, c.Point, c.Frame, false, mask, from)
 	copy(c.Jacobian[:], linear[:])
 	if set.dim > 3 {
@@ -72,6 +86,18 @@ func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p pa
 		copy(c.Jacobian[3:set.dim], turning[:])
 	}
 	return c, p, violation, d
+}
+
+// lowestOf is [lowest] of a number of rows, and of those of each of some links if there are any, whose rows follow one
+// another.
+func lowestOf(x algebra.Num, count, links int) *Node {
+	if links == 0 {
+		return lowest(x.Matrix(), count)
+	}
+	count, batch := count/links, x.Node.Shape().Size()/x.Rows
+	rows := lowest(Reshape(x.Node, x.Rows/links, links*batch), count)
+	rows = MulScalar(Reshape(rows, count, links, batch), links)
+	return xla.Store(Reshape(Add(rows, IotaLike(rows, 1)), count*links, batch))
 }
 
 // nearest finds the contacts of a set: of all pairs, or of the set.near pairs of each copy that are nearest, from
@@ -83,7 +109,8 @@ func (s *System) nearest(k kinematics, set *contactSet) contact {
 	at, _ := s.relativePlaces(k, set.sides)
 	apart := facesApart(boxOf(at[0], set.sizes[0]), boxOf(at[1], set.sizes[1]), at[1].position.Minus(at[0].position))
 	g, batch := k.size()
-	pairs := lowest(computed(g, batch, apart.Minus(set.margin.Slice(0, len(set.geoms)))).Matrix(), set.near)
+	pairs := lowestOf(computed(g, batch, apart.Minus(set.margin.Slice(0, len(set.geoms)))), set.near*max(1, set.links),
+		set.links)
 	few := *set
 	few.margin = pick(set.margin, pairs)
 	for i := range at {
@@ -358,7 +385,7 @@ func (s *System) coupling(g *Graph, batch int, c constraints, r response, betwee
 		rows, slopes = append(rows, c.Equal...), append(slopes, r.slope.Slice(next, n).Matrix())
 	}
 	for i, set := range s.acting {
-		if set.parts == nil {
+		if set.acts == nil {
 			continue
 		}
 		k, jacobian := between[i], c.Contacts[i].Jacobian

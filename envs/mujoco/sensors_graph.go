@@ -15,7 +15,9 @@ import (
 type felt struct {
 	control *Node
 	motions motions
-	forces  []algebra.Vector // of each of [System.acting]: on the second geom of each contact; none between links
+	// Of each of [System.acting]: the contacts, and the forces on their second geoms, none of those between links.
+	contacts []contact
+	forces   []algebra.Vector
 }
 
 // feel computes the accelerations and the contact forces of a state.
@@ -32,6 +34,7 @@ func (s *System) feel(state algebra.State, control *Node) *felt {
 	f.motions, _ = s.inverseDynamics(d.Kinematics, s.toWorld(d.Kinematics, r.V), d.Acceleration)
 	if len(s.acting) > 0 {
 		n := d.Solution
+		f.contacts = n.Constraints.Contacts
 		response := s.respond(n.Constraints, n.At.Rate, n.At.Cones)
 		for i, along := range s.contactForces(n.Constraints, response.force, response.cone) {
 			total := zeroVector(s.acting[i].rows)
@@ -78,7 +81,15 @@ func (s *System) ContactForce(state algebra.State, control *Node, body string) (
 	}
 	f, sum := s.feel(state, control), zeroVector(1)
 	for n, set := range s.acting {
-		if set.parts != nil {
+		if set.acts != nil {
+			continue
+		}
+		if set.links > 0 {
+			for side, sign := range []float64{-1, 1} {
+				sum = sum.Plus(f.forces[n].Each(func(x algebra.Num) algebra.Num {
+					return s.perBody([]int{i}, set, f.contacts[n], side, x).Scale(sign)
+				}))
+			}
 			continue
 		}
 		for row := range set.rows {

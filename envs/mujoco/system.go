@@ -65,6 +65,8 @@ type Options struct {
 	// Late keeps in states where their last acceleration was computed, for [System.Late] and
 	// [System.ExternalForces].
 	Late bool
+
+	worldContacts int // see [System.worldContacts]; 0: the default
 }
 
 // NewSystem prepares a model. Its errors are those of [Model.Check].
