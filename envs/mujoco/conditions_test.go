@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -234,12 +235,17 @@ func TestAccelerometer(t *testing.T) {
 	}
 }
 
-// Contact forces carry the weight of bodies at rest, also on a slope that is less than their friction.
+// Contact forces carry the weight of bodies at rest, also on a slope that is less than their friction, and where the
+// deepest contacts of each link are selected.
 func TestContactForces(t *testing.T) {
 	level := lawSystem("sliding")
 	m := level.model
 	m.Opt.Gravity = [3]float64{2, 0, -9.81}
-	for _, s := range []*System{level, must.Get(NewSystem(m, Options{}))} {
+	few := must.Get(NewSystem(m, Options{worldContacts: 6}))
+	if !slices.ContainsFunc(few.acting, func(c *contactSet) bool { return c.links > 0 }) {
+		t.Error("no contacts are selected")
+	}
+	for _, s := range []*System{level, must.Get(NewSystem(m, Options{})), few} {
 		out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) (out []*Node) {
 			rest := s.Of(s.Step(State{QPos: in[0], QVel: in[1], QAcc: in[1]}, nil, 300))
 			for _, body := range []string{"one", "four", "eight"} {
@@ -251,7 +257,11 @@ func TestContactForces(t *testing.T) {
 		for i := range out {
 			got, mass := batchFirst(t, out[i])[0], m.BodyMass[1+i]
 			want := []float64{-s.model.Opt.Gravity[0] * mass, 0, 9.81 * mass}
-			if distance(got, want) > 2e-3*mass {
+			allowed := 2e-3 * mass
+			if s == few { // of eight contacts six act, in turns
+				allowed = 0.05 * mass
+			}
+			if distance(got, want) > allowed {
 				t.Errorf("body %d: the floor pushes with %.4f N, want %.4f", i+1, got, want)
 			}
 		}

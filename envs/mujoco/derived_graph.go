@@ -176,13 +176,15 @@ func (s *System) perBody(bodies []int, set *contactSet, c contact, side int, x a
 		}
 		return algebra.SegmentSum(len(bodies), algebra.Term{Value: x, To: to})
 	}
-	of := pick(algebra.ColumnOf(rows, func(row int) float64 { return float64(row) }), c.Rows).Matrix() // [contacts, B]
-	contacts, batch := of.Shape().Dimensions[0], of.Shape().Dimensions[1]
-	wide := func(x *Node) *Node {
-		return BroadcastToDims(Reshape(x, 1, contacts, batch), len(bodies), contacts, batch)
+	contacts, batch := c.Rows.Shape().Dimensions[0], c.Rows.Shape().Dimensions[1]
+	wide := func(x algebra.Num) *Node { // of each body and contact
+		all := Reshape(x.Spread(c.Rows.Graph(), batch), 1, contacts, batch)
+		return BroadcastToDims(all, len(bodies), contacts, batch)
 	}
-	number := Iota(of.Graph(), wide(of).Shape(), 0)
-	hit := Equal(ConvertDType(wide(of), dtypes.Int32), ConvertDType(number, dtypes.Int32))
-	sum := ReduceSum(Where(hit, wide(x.Matrix()), ZerosLike(wide(x.Matrix()))), 1)
+	of := wide(pick(algebra.ColumnOf(rows, func(row int) float64 { return float64(row) }), c.Rows))
+	of = ConvertDType(of, dtypes.Int32)
+	hit := Equal(of, Iota(of.Graph(), of.Shape(), 0))
+	numbers := wide(x)
+	sum := ReduceSum(Where(hit, numbers, ZerosLike(numbers)), 1)
 	return algebra.Num{Rows: len(bodies), Node: Reshape(sum, len(bodies)*batch)}
 }
