@@ -176,7 +176,7 @@ func history(context.Context, string) (figures.Grid, error) {
 		if err != nil {
 			return figures.Grid{}, err
 		}
-		at := fmt.Sprintf("%s\n%.7s", day.Format("2 Jan"), r["commit"])
+		at := fmt.Sprintf("%s\n%.5s", day.Format("2 Jan"), r["commit"])
 		if n := len(ticks); n == 0 || ticks[n-1].Label != at {
 			ticks = append(ticks, plot.Tick{Value: float64(n), Label: at})
 		}
