@@ -29,8 +29,8 @@ type contactSet struct {
 	rows  int           // contacts of each copy
 	parts []*contactSet // whose deepest contacts these are; nil: all are found here
 	acts  []algebra.Num // between links: see [System.masks]
-	// links is the number of links of which each has its own nearest pairs and deepest contacts: the pairs are those of
-	// one after the other, again and again. 0: all links have them together.
+	// links is the number of links if the nearest pairs and deepest contacts are chosen for each of them: pair i is of
+	// link i % links. 0: they are chosen for all links together.
 	links int
 	parameters
 }
@@ -296,7 +296,7 @@ func (s *System) deepestOfLinks(parts []*contactSet) *contactSet {
 		}
 	}
 	for _, part := range parts {
-		near := set.points / 3 // more than shapes at rest touch
+		near := set.points / 3 // pairs that lie on each other have more than three contacts
 		if part.boxes() && near < len(part.geoms)/part.links {
 			part.near = near
 		}
@@ -370,8 +370,8 @@ func (s *System) mostOfLink(list []geomPair) (most int) {
 	return most
 }
 
-// aligned returns pairs with a group's links as those of [contactSet].links. Where a link has fewer pairs than others, it
-// gets some that never touch.
+// aligned returns pairs of a group's links in the order of [contactSet].links. Links with fewer pairs than others get
+// some that never touch.
 func (s *System) aligned(list []geomPair, g *group) []geomPair {
 	never := list[0]
 	never.margin = -1e6

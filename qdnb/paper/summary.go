@@ -89,8 +89,8 @@ func describe(lines []sweep.Line) string {
 		if steps > 0 && steps == results.MediumSteps(l.Run.Algorithm, l.Run.Env) {
 			budget = runs.Budget{CPU: results.MediumTime} // for which they were measured
 		}
-		digits := int64(math.Pow10(max(len(fmt.Sprint(steps))-3, 0)))
-		budget.EnvSteps = (budget.EnvSteps + digits/2) / digits * digits
+		unit := int64(math.Pow10(max(len(fmt.Sprint(steps))-3, 0))) // three digits suffice
+		budget.EnvSteps = (budget.EnvSteps + unit/2) / unit * unit
 		return budget.String()
 	}, numerically)
 	if n := len(budgets); n == 1 || n == 2 {
