@@ -178,6 +178,23 @@ func TestMuJoCoReads(t *testing.T) {
 	}
 }
 
+// A note on missing meshes is the same for a copy of the model in another folder, which is not compiled again, and short.
+func TestNotesOnMissingMeshes(t *testing.T) {
+	needsMuJoCo(t)
+	for _, dir := range []string{t.TempDir(), t.TempDir()} {
+		var meshes, geoms string
+		for i := range 5 {
+			meshes += fmt.Sprintf(`<mesh name="m%d" file="%[1]d.stl"/>`, i)
+			geoms += fmt.Sprintf(`<geom type="mesh" mesh="m%d" mass="0" contype="0" conaffinity="0"/>`, i)
+		}
+		write(t, dir, "parts/leg.xml", `<mujoco><asset>`+meshes+`</asset><worldbody><body><freejoint/><geom size=".1"/>`+geoms+
+			`</body></worldbody></mujoco>`)
+		m := must.Get(Compile(t.Context(), write(t, dir, "x.xml", `<mujoco><include file="parts/leg.xml"/></mujoco>`)))
+		errtest.Equal(t, "notes", m.Notes, []string{"meshes whose files are missing were left out, as they are only drawn: " +
+			"0.stl, 1.stl, 2.stl, and 2 more"})
+	}
+}
+
 // MuJoCo runs in another folder, and finds a file that is named relative to this one.
 func TestReferenceOfARelativePath(t *testing.T) {
 	fakePython(t, "echo 311 cpython-311 True 4.0.0", `echo "{\"error\":\"$3\"}"`)

@@ -29,7 +29,7 @@ def leave_out(spec):
             return "gives its body mass"
 
     meshes = [m for m in spec.meshes if missing(m.compiler.meshdir, m.file)]
-    files = [m.file for m in meshes]
+    names = [os.path.basename(m.file) for m in meshes]  # without folders: copies of the model have the same note
     for mesh in meshes:
         for geom in [g for g in spec.geoms if g.meshname and g.meshname == mesh.name]:
             if reason := matters(geom):
@@ -44,8 +44,10 @@ def leave_out(spec):
             spec.delete(texture)  # without a note: textures are not drawn here
     for skin in [s for s in spec.skins if missing(s.compiler.meshdir, s.file)]:
         spec.delete(skin)
+    if len(names) > 4:
+        names[3:] = [f"and {len(names) - 3} more"]
     note = "meshes whose files are missing were left out, as they are only drawn: "
-    return [note + ", ".join(files)] if files else []
+    return [note + ", ".join(names)] if names else []
 
 
 def read(path):
