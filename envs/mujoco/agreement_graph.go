@@ -67,7 +67,7 @@ func (a Agreement) String() string {
 // each program, poses, forces, step or acceleration, before XLA compiles it, which takes most of the time.
 func (s *System) Agree(ctx context.Context, p *xla.Platform, reference map[string]npz.Array,
 	compiles func(program string)) (all []Agreement, err error) {
-	if len(s.dofs)+len(s.contacts) > large {
+	if s.Large() {
 		if s, err = NewSystem(s.model, s.options); err != nil {
 			return nil, err
 		}
@@ -97,6 +97,9 @@ func (s *System) Agree(ctx context.Context, p *xla.Platform, reference map[strin
 // large is the number of dof columns plus contact sets above which Agree compiles programs in parts, since compiling
 // such a program takes longer than running it. Gymnasium's ant has 12, its humanoid 27, the OP3 32.
 const large = 20
+
+// Large reports whether XLA takes long to compile programs of the system, tens of seconds.
+func (s *System) Large() bool { return len(s.dofs)+len(s.contacts) > large }
 
 // comparison compares a system with a reference. Its methods panic with what goes wrong.
 type comparison struct {

@@ -23,6 +23,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
@@ -211,20 +212,26 @@ func (s *session) compile(arrays map[string]npz.Array) (err error) {
 	return nil
 }
 
-// slowCompilation says that a robot with a long chain of bodies takes long to compile: on two cores
-// 37 s for 30 bodies, 144 s for 60. It is empty for other environments.
+// slowCompilation says that a robot takes long to compile: one of MuJoCo's engine that is large, or a long chain of
+// bodies, on two cores 37 s for 30 bodies, 144 s for 60. It is empty for other environments.
 func slowCompilation(env envs.Env) string {
 	r, ok := envs.Inner(env).(*envs.Rigid)
 	if !ok {
 		return ""
 	}
-	brax, ok := r.System.(*physics.System)
-	if !ok || brax.Depth() < 16 {
-		return ""
+	switch system := r.System.(type) {
+	case *mujoco.System:
+		if system.Large() {
+			return fmt.Sprintf("compiling a robot with %d bodies and %d pairs of geoms that may touch, which can take a minute",
+				len(system.BodyNames())-1, len(system.Pairs()))
+		}
+	case *physics.System:
+		if depth := system.Depth(); depth >= 16 {
+			return fmt.Sprintf("compiling a chain of %d bodies, which takes about %d s the first time; the time grows with "+
+				"the square of the length", depth, depth*depth/25)
+		}
 	}
-	depth := brax.Depth()
-	return fmt.Sprintf("compiling a chain of %d bodies, which takes about %d s the first time; the time grows with "+
-		"the square of the length", depth, depth*depth/25)
+	return ""
 }
 
 // saveSource stores the source of what the user supplies, if it belongs to the run's identity, and a robot.

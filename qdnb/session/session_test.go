@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/progress"
@@ -110,7 +112,7 @@ func TestProgressShowsFitnessFirst(t *testing.T) {
 	}
 }
 
-// Chains of 30 and 60 links take 37 and 144 s to compile.
+// Chains of 30 and 60 links take 37 and 144 s to compile, large robots of MuJoCo's engine up to a minute.
 func TestSlowCompilationIsAnnounced(t *testing.T) {
 	for links, want := range map[int]string{3: "", 30: "a chain of 30 bodies, which takes about 36 s",
 		60: "a chain of 60 bodies, which takes about 144 s"} {
@@ -126,6 +128,11 @@ func TestSlowCompilationIsAnnounced(t *testing.T) {
 		if got := slowCompilation(env); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%d links: %q, want %q", links, got, want)
 		}
+	}
+	for name, want := range map[string]string{"ant": "",
+		"humanoid": "compiling a robot with 13 bodies and 102 pairs of geoms that may touch, which can take a minute"} {
+		env := &envs.Rigid{System: nb.Must(mujoco.NewSystem(robots.Gymnasium(name), mujoco.Options{}))}
+		errtest.Equal(t, name, slowCompilation(env), want)
 	}
 }
 
