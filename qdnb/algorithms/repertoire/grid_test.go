@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -58,36 +57,6 @@ func TestGoldenRepertoire(t *testing.T) {
 	})
 }
 
-// The nan_ arrays hold a batch with NaN fitnesses under the published rule: a NaN fitness keeps its whole batch out of
-// its cell. Our rule ignores such a candidate; the others enter as if it were absent.
-func TestGoldenNaN(t *testing.T) {
-	data := golden.Read(t, "01_repertoire_cvt.npz")
-	dims := data.Shape("centroids")[1]
-	batch := candidates{fitnesses: data.Float32s("nan_in_fitnesses"), descriptors: data.Float32s("nan_in_descriptors")}
-	for i := range batch.fitnesses {
-		batch.identities = append(batch.identities, float32(i+1))
-	}
-	empty := emptyContents(data.Float32s("centroids"), dims)
-
-	published := empty.insert(batch, true)
-	errtest.Equal(t, "fitnesses of the published rule", published.fitnesses, data.Float32s("nan_fitnesses"))
-	errtest.Equal(t, "occupants of the published rule", published.identities, data.Float32s("nan_ids"))
-
-	ours := empty.insert(batch, false)
-	if slices.Equal(ours.identities, published.identities) {
-		t.Log("these data do not tell the two rules apart")
-	}
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		got, cells := empty.insertOn(t, p, batch)
-		same(t, "our rule", got, ours, nil)
-		for i, want := range data.Int32s("nan_cells") {
-			if x := batch.descriptors[i*dims]; x == x && cells[i] != want {
-				t.Errorf("candidate %d is in cell %d, want %d", i, cells[i], want)
-			}
-		}
-	})
-}
-
 // contents is a repertoire on the host whose genotypes are one number each.
 type contents struct {
 	dims                               int
@@ -130,27 +99,16 @@ func (c contents) cellOf(descriptor []float32) int {
 }
 
 // insert is the insertion in plain Go: one candidate after the other, and only a strictly fitter
-// one enters a cell. With nanBlocks, a NaN fitness keeps the whole batch out of its cell, as in the
-// published code; otherwise it is skipped.
-func (c contents) insert(batch candidates, nanBlocks bool) contents {
-	blocked := map[int]bool{}
-	before := c.clone()
+// one enters a cell. A candidate with NaN is skipped, where in the published code a NaN fitness keeps
+// its whole batch out of its cell.
+func (c contents) insert(batch candidates) contents {
 	c = c.clone()
 	for i, fitness := range batch.fitnesses {
 		descriptor := batch.descriptors[i*c.dims : (i+1)*c.dims]
-		cell := c.cellOf(descriptor)
-		switch hasNaN := slices.ContainsFunc(descriptor, func(x float32) bool { return x != x }); {
-		case fitness != fitness:
-			blocked[cell] = true
-		case !hasNaN && fitness > c.fitnesses[cell]:
+		hasNaN := slices.ContainsFunc(descriptor, func(x float32) bool { return x != x })
+		if cell := c.cellOf(descriptor); !hasNaN && fitness > c.fitnesses[cell] {
 			c.fitnesses[cell], c.identities[cell] = fitness, batch.identities[i]
 			copy(c.descriptors[cell*c.dims:], descriptor)
-		}
-	}
-	for cell := range blocked {
-		if nanBlocks {
-			c.fitnesses[cell], c.identities[cell] = before.fitnesses[cell], before.identities[cell]
-			copy(c.descriptors[cell*c.dims:], before.descriptors[cell*c.dims:(cell+1)*c.dims])
 		}
 	}
 	return c
@@ -231,21 +189,12 @@ func TestInsertionIsTheOraclesInsertion(t *testing.T) {
 						batch.descriptors = append(batch.descriptors, x)
 					}
 				}
-				want := now.insert(batch, false)
+				want := now.insert(batch)
 				got, _ := now.insertOn(t, p, batch)
 				same(t, fmt.Sprintf("%+v, round %d", size, round), got, want, nil)
 				now = want
 			}
 		}
-	})
-}
-
-func TestEquallyNearCentroidsGiveTheFirst(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{Cells{Centroids: in[0]}.cellOf(in[1])} },
-			xlatest.Tensor([]float32{1, 0, -1, 0, -1, 0, 0, 1}, 4, 2),
-			xlatest.Tensor([]float32{0, -1, -7, 0, 0, 0, 0.2, 100, 3, 0}, 5, 2))
-		errtest.Equal(t, "cells", xlatest.Flat[int32](t, out[0]), []int32{0, 1, 0, 3, 0})
 	})
 }
 
@@ -492,47 +441,6 @@ func flat(t *testing.T, c CVT, lower, upper []float32) []float32 {
 	t.Helper()
 	centroids := must.Get(c.Centroids(lower, upper))
 	return centroids.Data.([]float32)
-}
-
-func TestCentroidsAreAVoronoiTessellation(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	cvt := CVT{Cells: 1024, CVTSamples: 50000, CVTSeed: 1}
-	start := time.Now()
-	centroids := flat(t, cvt, []float32{-1, 0}, []float32{1, 8})
-	t.Log("first", time.Since(start))
-	start = time.Now()
-	again := flat(t, cvt, []float32{-1, 0}, []float32{1, 8})
-	t.Log("cached", time.Since(start))
-	errtest.Equal(t, "the cached centroids", centroids, again)
-	// A tessellation of the unit square into 1024 cells has cells of side 1/32: every point has a
-	// centroid nearby, and no two centroids coincide.
-	nearest := func(x, y float64, not int) float64 {
-		best := math.Inf(1)
-		for i := 0; i < len(centroids); i += 2 {
-			if i != not {
-				best = min(best, math.Hypot((float64(centroids[i])+1)/2-x, float64(centroids[i+1])/8-y))
-			}
-		}
-		return best
-	}
-	for i := 0; i < len(centroids); i += 2 {
-		x, y := (float64(centroids[i])+1)/2, float64(centroids[i+1])/8
-		if x < 0 || x > 1 || y < 0 || y > 1 {
-			t.Fatalf("centroid %d lies outside the limits: %g, %g", i/2, x, y)
-		}
-		if d := nearest(x, y, i); d < 0.4/32 {
-			t.Errorf("centroid %d has a neighbour at %.3f cells", i/2, d*32)
-		}
-	}
-	worst := 0.0
-	for i := range 50 {
-		for j := range 50 {
-			worst = max(worst, nearest((float64(i)+0.5)/50, (float64(j)+0.5)/50, -1))
-		}
-	}
-	if worst > 1.6/32 {
-		t.Errorf("a point is %.2f cells away from every centroid", worst*32)
-	}
 }
 
 // With one sample per cell, the samples are the centroids.

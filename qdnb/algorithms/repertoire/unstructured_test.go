@@ -12,7 +12,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
@@ -425,94 +424,6 @@ func TestUnstructuredIsTheOraclesArchive(t *testing.T) {
 		}
 		if moved < 14*len(sizes) || refilled < 3*len(sizes) {
 			t.Errorf("only %d insertions and %d re-insertions changed anything", moved, refilled)
-		}
-	})
-}
-
-// Each rule by itself, on a line, with l = 1.
-func TestUnstructuredRules(t *testing.T) {
-	inf, nan := float32(math.Inf(-1)), float32(math.NaN())
-	type line = []float32
-	// unused slots are filled with distant slots and invalid candidates
-	const n, size = 6, 4
-	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
-		a := newArchivist(t, p, n, size, 1)
-		for _, c := range []struct {
-			name                string
-			fitnesses, at       line // the archive; its identities are 1, 2, ...
-			newFitnesses, newAt line // the batch; its identities are 101, 102, ...
-			want                line // identities
-			kept                line // identities after a re-insertion of the archive
-		}{
-			{"newcomers fill the empty slots in their order",
-				line{inf, 1, inf}, line{0, 0, 0}, line{5, 6}, line{10, 20}, line{101, 2, 102}, line{0, 2, 0}},
-			{"one too many is lost",
-				line{inf, 1, inf}, line{0, 0, 0}, line{5, 6, 7}, line{10, 20, 30}, line{101, 2, 102},
-				line{0, 2, 0}},
-			{"a refused newcomer leaves its slot empty",
-				line{inf, inf, inf}, line{0, 0, 0}, line{5, 6, 7}, line{10, 10.5, 20}, line{0, 102, 103},
-				line{0, 0, 0}},
-			{"at a distance of l one competes", line{1, 2}, line{0, 9}, line{3, 3}, line{1, 8}, line{101, 102}, line{1, 2}},
-			{"only the strictly fitter win", line{3, 2}, line{0, 9}, line{3, 3}, line{1, 8}, line{1, 102}, line{1, 2}},
-			{"nobody fits between two", line{1, 2, inf}, line{0, 2, 0}, line{9, 0}, line{1, 50}, line{1, 2, 102}, line{1, 2, 0}},
-			{"who was refused still counts",
-				line{1, 2, 1, inf}, line{0, 2, 10, 0}, line{9, 8, 7}, line{1, 0.5, -0.5}, line{1, 2, 3, 0},
-				line{1, 2, 3, 0}},
-			{"the first of equals", line{0, inf}, line{0, 0}, line{3, 3, 2}, line{0.5, -0.5, 50}, line{101, 103}, line{1, 0}},
-			{"of copies the last is the fittest",
-				line{inf, inf, inf}, line{0, 0, 0}, line{1, 2, 3}, line{7, 7, 7}, line{103, 0, 0}, line{0, 0, 0}},
-			{"of copies the first is the fittest",
-				line{inf, inf, inf}, line{0, 0, 0}, line{3, 2, 1}, line{7, 7, 7}, line{101, 0, 0}, line{0, 0, 0}},
-			{"the first of equally fit copies",
-				line{inf, inf, inf}, line{0, 0, 0}, line{2, 2, 1}, line{7, 7, 9}, line{101, 0, 103},
-				line{0, 0, 0}},
-			{"all equal: copies count once", line{inf, inf, inf}, line{0, 0, 0}, line{4, 4, 4},
-				line{7, 7.5, 7}, line{0, 102, 0}, line{0, 0, 0}},
-			{"the fittest of copies takes the turn of the first", line{inf, 1, inf}, line{0, 0, 0},
-				line{5, 6, 7, 4}, line{9, 9, 9, 30}, line{103, 2, 0}, line{0, 2, 0}},
-			{"a fitter copy replaces an individual, even between two", line{1, 2}, line{0, 1}, line{5, 9, 4},
-				line{0, 0, 1}, line{102, 103}, line{1, 2}},
-			{"a copy does not replace a fitter individual", line{5, inf}, line{0, 0}, line{5, 4}, line{0, 0},
-				line{1, 0}, line{1, 0}},
-			{"a fitter neighbour beats a copy", line{1, inf}, line{0, 0}, line{5, 6}, line{0, 0.5}, line{102, 0}, line{1, 0}},
-			{"a copy beats a weaker neighbour", line{1, inf}, line{0, 0}, line{5, 4}, line{0, 0.5}, line{101, 0}, line{1, 0}},
-			{"a rejected neighbour does not stop a copy", line{1, 3}, line{0, 1.5}, line{5, 6}, line{0, 0.75},
-				line{101, 2}, line{1, 2}},
-			{"all equal: the last stays",
-				line{inf, inf, inf}, line{0, 0, 0}, line{4, 4, 4}, line{7, 7.5, 8}, line{0, 0, 103},
-				line{0, 0, 0}},
-			{"all equal: the slots decide", line{3, 3}, line{0, 2.5}, line{4, 4}, line{1.6, 0.9}, line{1, 101}, line{1, 2}},
-			{"empty slots have no neighbours",
-				line{1, inf, inf}, line{5, 0.25, nan}, line{2, 1}, line{0, 0.5}, line{1, 101, 0},
-				line{1, 0, 0}},
-			{"invalid ones take no slot",
-				line{inf, inf}, line{0, 0}, line{nan, 1, inf, 2}, line{1, nan, 2, 3}, line{104, 0}, line{0, 0}},
-			{"re-insertion",
-				line{3, 5, 4, inf, 2, 2}, line{1, 1.5, 2, 1, 9, 9}, line{1}, line{1.25}, line{1, 2, 3, 0, 5, 6},
-				line{0, 2, 0, 0, 5, 0}},
-			{"re-insertion of copies",
-				line{1, 3, 2, 2, 2}, line{5, 5, 5, 9, 9}, line{1}, line{5}, line{1, 2, 3, 4, 5},
-				line{0, 2, 0, 4, 0}},
-		} {
-			s := slots{1, slices.Clone(c.fitnesses), slices.Clone(c.at), nil}
-			for i := range n {
-				if i >= len(c.at) {
-					s.fitnesses, s.descriptors = append(s.fitnesses, 100), append(s.descriptors, float32(1000*i))
-				}
-				s.identities = append(s.identities, float32(i+1))
-				if s.fitnesses[i] == inf {
-					s.identities[i] = 0
-				}
-			}
-			batch := candidates{slices.Clone(c.newFitnesses), slices.Clone(c.newAt), nil}
-			for i := range size {
-				if i >= len(c.newAt) {
-					batch.fitnesses, batch.descriptors = append(batch.fitnesses, nan), append(batch.descriptors, 0)
-				}
-				batch.identities = append(batch.identities, float32(101+i))
-			}
-			errtest.Equal(t, c.name, a.insert(s, 1, batch).identities[:len(c.at)], c.want)
-			errtest.Equal(t, c.name+", re-inserted", a.reinsert(s, 1).identities[:len(c.at)], c.kept)
 		}
 	})
 }
