@@ -12,7 +12,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/internal/errtest"
-	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
@@ -47,29 +46,6 @@ func TestInsertOracle(t *testing.T) {
 						capacity, step, n, got.rows, got.size, got.position, want, size, position)
 				}
 			}
-		}
-	})
-}
-
-// A loop can carry a buffer.
-func TestInsertInLoop(t *testing.T) {
-	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			type state struct {
-				Buffer replay.Buffer
-				Rows   *Node
-			}
-			start := state{replay.Buffer{Rows: Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, 5, 1)),
-				Size: Const(in[0].Graph(), int32(0)), Position: Const(in[0].Graph(), int32(0))}, in[0]}
-			return xla.Flatten(xla.For(in[0].Graph(), 4, start, func(step *Node, s state) state {
-				s.Buffer = s.Buffer.Insert(Add(s.Rows, ConvertDType(MulScalar(step, 3), dtypes.Float32)))
-				return s
-			}).Buffer)
-		}, xlatest.Tensor([]float32{0, 1, 2}, 3, 1))
-		errtest.Equal(t, "the buffer", xlatest.Flat[float32](t, out[0]), []float32{10, 11, 7, 8, 9})
-		if size, position := xlatest.Flat[int32](t, out[1])[0],
-			xlatest.Flat[int32](t, out[2])[0]; size != 5 || position != 2 {
-			t.Errorf("size %d and position %d, want 5 and 2", size, position)
 		}
 	})
 }
@@ -239,38 +215,6 @@ func TestStoreOfTPU(t *testing.T) {
 	check("after they are restored")
 }
 
-// The ring.* arrays of 12_stats.npz: insertions of four rows each into a capacity of ten. The
-// published buffer shifts its content where ours wraps; both keep the same rows.
-func TestGoldenRing(t *testing.T) {
-	const insert = 4
-	data := golden.Read(t, "12_stats.npz")
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		ring := newRing(t, p, data.Shape("ring.data_0")[0], 3)
-		next := float32(0)
-		for k := 0; data.Has(fmt.Sprint("ring.data_", k)); k++ {
-			rows := make([]float32, 0, 3*insert)
-			for range insert {
-				rows = append(rows, next, -next, 7)
-				next++
-			}
-			ring.insert(rows)
-
-			var want []float32
-			for _, x := range data.Float32s(fmt.Sprint("ring.data_", k)) {
-				if x == x { // NaN is an empty row
-					want = append(want, x)
-				}
-			}
-			got := ring.column(0)
-			slices.Sort(got)
-			slices.Sort(want)
-			errtest.Equal(t, fmt.Sprintf("the buffer after insert %d", k), got, want)
-			errtest.Equal(t, fmt.Sprintf("the size after insert %d", k),
-				ring.size, data.Int32s(fmt.Sprint("ring.size_position_", k))[0])
-		}
-	})
-}
-
 // ring is a buffer on a backend; the host reads its content after each insertion.
 type ring struct {
 	t               *testing.T
@@ -328,13 +272,4 @@ func (r *ring) insert(rows []float32) {
 	for _, v := range out {
 		v.Free()
 	}
-}
-
-// column returns a column of the filled rows.
-func (r *ring) column(k int) []float32 {
-	var column []float32
-	for i := range int(r.size) {
-		column = append(column, r.rows[i*r.width+k])
-	}
-	return column
 }
