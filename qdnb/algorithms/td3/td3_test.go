@@ -46,36 +46,6 @@ func bandit(t TD3, key random.Key, rows int) replay.Buffer {
 // noWorker is the index of the only worker.
 func noWorker(key random.Key) *Node { return Const(key.Hi.Graph(), int32(0)) }
 
-// With known best actions, the greedy actor and an individual that ascends the critic's gradient
-// come near them. The critics, whose targets are only rewards, come near the rewards.
-func TestLearnsABandit(t *testing.T) {
-	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
-		td3 := tiny()
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			key := random.KeyOf(in[0])
-			buffer := bandit(td3, key.FoldIn(0), 1000)
-			first := td3.Actor.Init(key.FoldIn(1).FoldInEach(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 2), 0)))
-			ts := td3.Start(Slice(first, AxisRange(0, 1)), key.FoldIn(2))
-			ts, critic, actor := td3.Train(ts, buffer, key.FoldIn(3), 800)
-			child := td3.Vary(Slice(first, AxisRange(1, 2)), ts.Critic.Params[0],
-				td3.DrawObservations(buffer, key.FoldIn(4), 200), noWorker(key), 1)
-			obs := Slice(td3.Layout().Split(buffer.Rows).Obs, AxisRange(0, 200))
-			off := func(policy nn.Network) *Node {
-				best := MulScalar(Slice(obs, AxisRange(), AxisRange(0, 1)), 0.5)
-				return ReduceAllMean(Abs(Sub(policy.Apply(obs), best)))
-			}
-			return []*Node{off(td3.Actor.Network(first, 0)), off(ts.Actor.Params), off(td3.Actor.Network(child, 0)), critic, actor}
-		}, xlatest.Tensor(random.SeedWords(1), 2))
-		at := func(i int) float32 { return xlatest.Flat[float32](t, out[i])[0] }
-		if at(1) > 0.12 || at(2) > 0.12 || at(0) < 0.2 {
-			t.Errorf("the first actor is off by %.3f, the greedy one by %.3f, the climber by %.3f", at(0), at(1), at(2))
-		}
-		if at(3) > 0.2 || max(at(4), -at(4)) > 0.2 {
-			t.Errorf("losses %v and %v", at(3), at(4))
-		}
-	})
-}
-
 // Terminal steps do not bootstrap. Truncated steps contribute no error. The noise on the target's
 // action is clipped. The actor and its target move only at every second step. A first step of Adam
 // is as long as the learning rate. Varying several individuals equals varying each alone.
