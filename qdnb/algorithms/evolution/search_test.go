@@ -93,23 +93,6 @@ func mazeSettings(seed int64) settings {
 
 var isoline = IsoLineEmitter{IsoSigma: 0.05, LineSigma: 0.1}
 
-func TestSeedsNameTheRandomNumbers(t *testing.T) {
-	first := func(seed int64) map[string]npz.Array {
-		s := startSearch(t, xlatest.Pure(t), mazeTask(), isoline, mazeSettings(seed))
-		steps(t, s, 1)
-		return stateOf(t, s)
-	}
-	a, again, b, negative := first(1), first(1), first(2), first(-1)
-	if !reflect.DeepEqual(a, again) {
-		t.Error("the same seed gives a different initial population")
-	}
-	for _, other := range []map[string]npz.Array{b, negative} {
-		if slices.Equal(floats(t, a, "genotypes"), floats(t, other, "genotypes")) {
-			t.Error("another seed gives the same initial population")
-		}
-	}
-}
-
 // With fixed starts, individual i starts in state i modulo Starts in every generation.
 func TestFixedStarts(t *testing.T) {
 	const individuals, starts = 10, 4

@@ -348,26 +348,6 @@ func cmamae(t *testing.T, p *xla.Platform, strategy string, dims, emitters, batc
 	return searchOf(t, p, task, partsOf(h, task), settings{Batch: batch, Slice: slice, Seed: 5, Centroids: all})
 }
 
-// CMA-MAE finds the optimum of sphere, which is 100, and spreads from its single initial cell.
-func TestCMAMAELearns(t *testing.T) {
-	p := xlatest.Pure(t)
-	for strategy, want := range map[string]float32{sepCMAESName: 99.9, lmMAESName: 99, openAIESName: 99} {
-		s := cmamae(t, p, strategy, 20, 5, 100, 10)
-		last := steps(t, s, 120)[119]
-		filled := 0
-		for _, f := range last.Fitnesses {
-			if f > 0 {
-				filled++
-			}
-		}
-		best := slices.Max(last.Fitnesses)
-		t.Logf("%s: best fitness %g, %d cells", strategy, best, filled)
-		if best < want || filled < 6 {
-			t.Errorf("%s: the best fitness is %g, and %d of 64 cells are filled", strategy, best, filled)
-		}
-	}
-}
-
 // CMA-ES on the grid of MAP-Elites, which is CMA-ME, adapts its step size to sphere: it finds better
 // solutions in more cells than Iso+LineDD with the paper's step sizes and as many evaluations.
 func TestCMAESOnAGridLearns(t *testing.T) {
