@@ -68,18 +68,6 @@ func TestGoldenStats(t *testing.T) {
 	}
 }
 
-func TestRepertoireRoundTrip(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "repertoire.npz")
-	full := testRepertoire()
-	must.Do(full.Write(path))
-	want := packedRepertoire()
-	errtest.Equal(t, "repertoire", must.Get(ReadRepertoire(path, true)), want)
-	want.Genotypes = nil
-	got := must.Get(ReadRepertoire(path, false))
-	errtest.Equal(t, "without genotypes", got, want)
-	errtest.Equal(t, "a genotype that was not read", got.Genotype(1), nil)
-}
-
 // Genotypes are found by cell, with the rows of empty cells and without.
 func TestGenotypesOfCells(t *testing.T) {
 	for name, r := range map[string]*Repertoire{"full": testRepertoire(), "packed": packedRepertoire()} {
