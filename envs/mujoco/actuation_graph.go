@@ -10,13 +10,12 @@ import (
 	"example.com/qdnb/internal/lists"
 )
 
-// drive is the n-th actuator of each link of a group that moves a joint, or one that moves a fixed tendon or pushes at
-// a site.
+// drive is the n-th actuator of each link of a group that moves a joint, or one that moves a tendon or pushes at a site.
 // Links without one have a gear of 0.
 type drive struct {
 	group, joint int
 	id           []int // of the actuator in each row, or -1
-	tendon       []share
+	tendon       *path
 	site         *side
 }
 
@@ -51,7 +50,8 @@ func (s *System) prepareDrives() {
 	}
 	for a, target := range m.ActuatorTrnID {
 		if m.ActuatorTrnType[a] == overTendon {
-			s.drives = append(s.drives, drive{id: []int{a}, tendon: s.tendon(target[0])})
+			along := s.tendon(target[0])
+			s.drives = append(s.drives, drive{id: []int{a}, tendon: &along})
 		}
 		if m.ActuatorTrnType[a] == overSite {
 			body, own := s.site(target[0])
@@ -253,8 +253,10 @@ func (s *System) actuation(k kinematics, q, v []algebra.Num, in inputs, compensa
 		if d.site != nil {
 			s.toLinks(*d.site, s.siteWrench(d, k).by(force).materialize(), 1, pushes)
 		}
-		for _, share := range d.tendon {
-			share.push(out, force.Times(gear[0]))
+		if d.tendon != nil {
+			s.pull(*d.tendon, k, force.Times(gear[0]), out)
+		}
+		for _, share := range d.tendon.ofJoints() {
 			// As in MuJoCo, what one joint's speed changes of the force on another one is left out.
 			by := slope.Times(gear[0].Square()).Scale(share.by * share.by)
 			steepen(share.column, share.column, sumRows(out[share.column].Rows, by, []int{share.row}))
@@ -302,7 +304,7 @@ func (s *System) transmission(d drive, k kinematics, q, v []algebra.Num) (length
 	}
 	if d.tendon != nil {
 		gear = []algebra.Num{gearOf(0)}
-		return lengthOf(d.tendon, q).Times(gear[0]), rateOf(d.tendon, v).Times(gear[0]), 0, gear
+		return s.lengthOf(*d.tendon, k, q).Times(gear[0]), s.rateOf(*d.tendon, k, v).Times(gear[0]), 0, gear
 	}
 	j := s.groups[d.group].joints[d.joint]
 	for i := range j.kind.Dofs() {

@@ -263,10 +263,10 @@ func (c *comparison) poses(kind string) {
 	}
 }
 
-// fixedMass reports whether bodies that cannot move have mass, which MuJoCo counts. Mocap bodies do not move, either.
+// fixedMass reports whether bodies that cannot move have mass, which MuJoCo counts.
 func (c *comparison) fixedMass() bool {
 	for i, mass := range c.model.BodyMass {
-		if (c.model.BodyWeldID[i] == 0 || c.model.BodyMocapID[c.model.BodyWeldID[i]] >= 0) && mass > 0 {
+		if c.model.link(i) == 0 && mass > 0 {
 			return true
 		}
 	}

@@ -98,7 +98,8 @@ func TestCheckNamesEverything(t *testing.T) {
 	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality flex, equality tendon (neq)", "(nflex)", "(nplugin)",
 		"flag override, flag sleep (opt.enableflags)", "integrator implicit (opt.integrator)", "(opt.wind)",
 		"fluidshape ellipsoid of geom 1 of body \"trunk\" (geom_fluid)",
-		"actuator \"FL_hip\" of a spatial tendon (actuator_trntype)", "actuator \"FR_hip\" with muscle (actuator_gaintype)",
+		"actuator \"FL_hip\" of a tendon that wraps around a geom (actuator_trntype)",
+		"actuator \"FR_hip\" with muscle (actuator_gaintype)",
 		"actuator \"FR_thigh\" with user (actuator_biastype)", "which is disabled and 9 more (opt.disableactuator)",
 		"actuator \"FR_calf\" and 9 more (actuator_delay)", `contact of cylinder and cylinder`)
 	m = compiled("accepted/own_ball")
@@ -106,10 +107,14 @@ func TestCheckNamesEverything(t *testing.T) {
 	errtest.Want(t, errtest.Of(m.Check(Options{})), "integrator implicitfast in a fluid")
 	m = compiled("accepted/own_equalities")
 	m.ActuatorBiasPrm[1][2] = -1
-	errtest.Want(t, errtest.Of(m.Check(Options{})), "actuator 1, which damps a tendon along a chain of joints")
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "actuator 1, which damps a spatial tendon or one along a chain of joints")
 	m.Tendons = nil // as of files of older compilers
-	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality tendon (neq)", "actuator 0 of a spatial tendon",
-		"tendon 1 (tendon_stiffness)")
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality tendon (neq)", "actuator 0 of a tendon that wraps around a geom",
+		"tendon 1, which wraps around a geom (tendon_stiffness)")
+	m = compiled("accepted/own_cables")
+	m.Opt.Integrator = ImplicitFast
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "actuator 1, which damps a spatial tendon",
+		"tendon 1, which is spatial or")
 }
 
 // Where the engine is not MuJoCo, a note says so, after those of the compiler.
@@ -275,6 +280,7 @@ func TestModelsAreRead(t *testing.T) {
 		{`"coefs":[0.5,`, `"coefs":[`, "tendon 0"},
 		{`"joints":[3,`, `"joints":[-1,`, "tendon 0"},
 		{`"tendons":[`, `"tendons":[{},`, "4 tendons, want 3"},
+		{`"coefs":[0.5,`, `"segments":[{"sites":[0,9],"divisor":1}],"coefs":[0.5,`, "tendon 0 runs between sites [0 9]"},
 		{`"eq_obj1id":[3,`, `"eq_obj1id":[40,`, "equality 0"},
 	} {
 		text := text

@@ -18,6 +18,7 @@ type jointRow struct {
 	column       int // the first dof
 	turns        bool
 	loss         algebra.Num // the largest force of a friction loss; no rows: a limit
+	far          bool        // a limit: the farther one of both
 	axis         int         // of the friction loss of a joint that turns, in the axes of the body
 	law          law
 	weight       algebra.Num
@@ -48,14 +49,23 @@ func (s *System) prepareRows() {
 			}
 			limited := slices.ContainsFunc(j.id, func(id int) bool { return m.JntLimited[id] })
 			if flags&DisableLimit == 0 && limited && j.kind != Free {
-				s.rows = append(s.rows, jointRow{group: i, joint: at, column: j.column, turns: j.kind == Ball,
+				r := jointRow{group: i, joint: at, column: j.column, turns: j.kind == Ball,
 					weight: s.knownDof(j.column, m.DofInvweight0),
 					law: lawOf(s, j.id, func(id int) [2]float64 { return m.JntSolRef[id] },
-						func(id int) [5]float64 { return m.JntSolImp[id] })})
+						func(id int) [5]float64 { return m.JntSolImp[id] })}
+				s.rows = append(s.rows, r)
+				if r.far = !r.turns && slices.ContainsFunc(j.id, func(id int) bool {
+					return m.JntLimited[id] && bothAct(m.JntRange[id], m.JntMargin[id])
+				}); r.far {
+					s.rows = append(s.rows, r)
+				}
 			}
 		}
 	}
 }
+
+// bothAct reports whether the limits of a range act at once somewhere.
+func bothAct(of [2]float64, margin float64) bool { return of[1]-of[0] < 2*margin }
 
 // edges returns the number of stacked rows of each contact of a set: those of a pyramid, one without
 // friction, or none of an elliptic cone.

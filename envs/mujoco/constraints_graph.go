@@ -124,6 +124,9 @@ func (s *System) constrainJoints(c *constraints, rows *stacked, k kinematics, q 
 			below, above := q[j.place].Minus(low), high.Minus(q[j.place])
 			axis.X = below.Less(above).Choose(algebra.Constant(n, 1), algebra.Constant(n, -1)).Materialize()
 			distance = below.Min(above)
+			if r.far {
+				axis.X, distance = axis.X.Neg(), below.Max(above)
+			}
 		}
 		c.Axes = append(c.Axes, axis)
 		violation := distance.Minus(j.known(s.model.JntMargin)).Materialize()

@@ -196,7 +196,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 		}
 		links := 0
 		for i, g := range p.geom {
-			k.groups[i] = s.groupOf(m.BodyWeldID[m.GeomBodyID[g]])
+			k.groups[i] = s.groupOf(m.link(m.GeomBodyID[g]))
 			if k.groups[i] != static {
 				links++
 			}
@@ -359,7 +359,7 @@ func (s *System) slots(list []geomPair) map[[2]int]int {
 // moving is the link of a pair that moves, the later one if both do.
 func (s *System) moving(p geomPair) int {
 	m := s.model
-	return max(m.BodyWeldID[m.GeomBodyID[p.geom[0]]], m.BodyWeldID[m.GeomBodyID[p.geom[1]]])
+	return max(m.link(m.GeomBodyID[p.geom[0]]), m.link(m.GeomBodyID[p.geom[1]]))
 }
 
 // mostOfLink is the largest number of pairs of a list that have the same moving body.
@@ -402,7 +402,7 @@ func (s *System) contactSet(c collision, groups [2]int, list []geomPair) *contac
 		var at []pose
 		for _, p := range list {
 			g := p.geom[i]
-			link := m.BodyWeldID[m.GeomBodyID[g]]
+			link := m.link(m.GeomBodyID[g])
 			switch side.group {
 			case static:
 			case anyLink:

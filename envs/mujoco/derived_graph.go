@@ -29,7 +29,7 @@ func (s *System) inertialFrames(v *view) (f inertialFrames) {
 	f.side.group = anyLink
 	var at []pose
 	for body := 1; body < m.Sizes.NBody; body++ {
-		link := slices.Index(links, m.BodyWeldID[body])
+		link := slices.Index(links, m.link(body))
 		if link < 0 {
 			continue // fixed to the world
 		}

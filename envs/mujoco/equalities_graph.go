@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"math"
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -29,27 +30,117 @@ func (s *System) shares(joints []int, by []float64) (list []share) {
 	return list
 }
 
-func (s *System) tendon(i int) []share {
+func (s *System) tendon(i int) (p path) {
 	t := s.model.Tendons[i]
-	return s.shares(t.Joints, t.Coefs)
+	p.shares = s.shares(t.Joints, t.Coefs)
+	for _, part := range t.Segments {
+		of := segment{by: 1 / part.Divisor}
+		for end, site := range part.Sites {
+			body, own := s.site(site)
+			of.sides[end] = side{group: static, pose: own}
+			if group, row := s.link(body); group != static {
+				of.sides[end] = side{group, []int{row}, own}
+			}
+		}
+		one, other := of.sides[0], of.sides[1]
+		if one.group == other.group && slices.Equal(one.link, other.link) { // a constant length
+			gap := host(one.pose.position.Minus(other.pose.position))
+			p.rigid += of.by * math.Hypot(math.Hypot(gap[0], gap[1]), gap[2])
+			continue
+		}
+		p.segments = append(p.segments, of)
+	}
+	return p
 }
 
+// path is a length that is a sum of positions of joints times factors, or of distances of points of links.
+type path struct {
+	shares   []share
+	segments []segment
+	rigid    float64 // of segments within a link
+}
+
+// segment is a distance of points of two links, times a factor.
+type segment struct {
+	sides [2]side
+	by    float64
+}
+
+// ofJoints returns the shares of the joints; none of no path.
+func (p *path) ofJoints() []share {
+	if p == nil {
+		return nil
+	}
+	return p.shares
+}
+
+// spatial reports whether a length depends on the joints otherwise than as a sum.
+func (p path) spatial() bool { return len(p.segments) > 0 || p.rigid > 0 }
+
 // lengthOf returns a length of positions q, one row.
-func lengthOf(list []share, q []algebra.Num) algebra.Num {
+func (s *System) lengthOf(p path, k kinematics, q []algebra.Num) algebra.Num {
 	sum := algebra.Constant(1, 0)
-	for _, s := range list {
+	if p.spatial() {
+		sum, _ = s.stretch(p, k)
+	}
+	for _, s := range p.shares {
 		sum = sum.Plus(q[s.place].Take(s.row).Scale(s.by))
 	}
 	return sum
 }
 
 // rateOf returns the rate of change of a length by motions of the dofs, one row.
-func rateOf(list []share, motion []algebra.Num) algebra.Num {
+func (s *System) rateOf(p path, k kinematics, motion []algebra.Num) algebra.Num {
 	sum := algebra.Constant(1, 0)
-	for _, s := range list {
+	if p.spatial() {
+		_, along := s.stretch(p, k)
+		sum = s.dots(along, motion)
+	}
+	for _, s := range p.shares {
 		sum = sum.Plus(motion[s.column].Take(s.row).Scale(s.by))
 	}
 	return sum
+}
+
+// pull adds the forces on the dofs by one along a length.
+func (s *System) pull(p path, k kinematics, force algebra.Num, dofs []algebra.Num) {
+	for _, share := range p.shares {
+		share.push(dofs, force)
+	}
+	if p.spatial() {
+		_, along := s.stretch(p, k)
+		for c, by := range along {
+			dofs[c] = dofs[c].Plus(by.Times(spread(force, by.Rows)))
+		}
+	}
+}
+
+// stretch returns the length of a spatial path, and its changes by the dofs.
+func (s *System) stretch(p path, k kinematics) (length algebra.Num, along []algebra.Num) {
+	length = algebra.Constant(1, p.rigid)
+	pushes := make([]spatial, len(s.groups)) // by a unit force along the path
+	for i, g := range s.groups {
+		pushes[i] = noMotion(g.rows())
+	}
+	for _, part := range p.segments {
+		at, _ := s.relativePlaces(k, part.sides)
+		way := at[1].position.Minus(at[0].position).Materialize()
+		distance := way.Dot(way).Sqrt().Materialize()
+		length = length.Plus(distance.Scale(part.by))
+		direction := way.By(algebra.Constant(1, part.by).Over(distance.Max(algebra.Constant(1, 1e-15)))).Materialize()
+		for end, side := range part.sides {
+			if side.group == static {
+				continue
+			}
+			turn := algebra.Rotation{X: s.placed(k, side, 0), Y: s.placed(k, side, 1), Z: s.placed(k, side, 2)}
+			wrench := forceAt(direction, s.placed(k, side, 3).Plus(turn.Of(side.pose.position)).Materialize())
+			if end == 0 {
+				wrench = wrench.each(algebra.Num.Neg)
+			}
+			s.toLinks(side, wrench.materialize(), 1, pushes)
+		}
+	}
+	return length, s.project(k, pushes)
 }
 
 // push adds the force on a dof by one along the length.
@@ -62,12 +153,13 @@ func (s share) push(dofs []algebra.Num, along algebra.Num) {
 // or ties two bodies: at a point, and in a weld also their rotations. Limits and friction losses of tendons are solved
 // like equalities whose forces are bounded.
 type equality struct {
-	first, second []share
+	first, second path
 	rest          [2]float64 // the lengths in the reference pose
 	polynomial    [5]float64
 
 	limits *[2]float64 // of the first length, which a limit keeps there
 	margin float64     // of a limit
+	far    bool        // the farther limit of both
 	loss   float64     // the largest force of a friction loss
 
 	sides  [2]side // frames that are tied
@@ -87,7 +179,7 @@ func (s *System) prepareEqualities() {
 				func(i int) [5]float64 { return m.EqSolImp[i] })}
 		var weight [2]float64
 		for k, id := range []int{m.EqObj1ID[i], m.EqObj2ID[i]} {
-			var list []share
+			var along path
 			switch {
 			case m.EqType[i] == EqualPoints || m.EqType[i] == EqualFrames:
 				e.sides[k] = s.anchor(i, k, id)
@@ -97,13 +189,13 @@ func (s *System) prepareEqualities() {
 			case id < 0:
 				e.polynomial = [5]float64{e.polynomial[0]}
 			case m.EqType[i] == EqualTendons:
-				list, e.rest[k] = s.tendon(id), m.Tendons[id].Length0
+				along, e.rest[k] = s.tendon(id), m.Tendons[id].Length0
 				weight[0] += m.Tendons[id].Invweight0
 			default:
-				list, e.rest[k] = s.shares([]int{id}, []float64{1}), m.QPos0[m.JntQPosAdr[id]]
+				along.shares, e.rest[k] = s.shares([]int{id}, []float64{1}), m.QPos0[m.JntQPosAdr[id]]
 				weight[0] += m.DofInvweight0[m.JntDofAdr[id]]
 			}
-			*[]*[]share{&e.first, &e.second}[k] = list
+			*[]*path{&e.first, &e.second}[k] = along
 		}
 		switch m.EqType[i] {
 		case EqualPoints:
@@ -132,6 +224,9 @@ func (s *System) prepareEqualities() {
 		}
 		if m.TendonLimited[i] && m.Opt.DisableFlags&DisableLimit == 0 {
 			add(0, equality{limits: &t.Range, margin: t.Margin})
+			if bothAct(t.Range, t.Margin) {
+				add(0, equality{limits: &t.Range, margin: t.Margin, far: true})
+			}
 		}
 	}
 }
@@ -169,14 +264,10 @@ func (s *System) measure(k kinematics, of motions, e equality, q []algebra.Num) 
 	jacobian *Node, drift []algebra.Num) {
 	g, batch := sizeOf(q)
 	if e.count == 1 {
-		violation, along, ratio := e.violation(q)
+		violation, along, ratio := s.violation(e, k, q)
 		dofs := s.noForce()
-		for _, share := range e.first {
-			share.push(dofs, along)
-		}
-		for _, share := range e.second {
-			share.push(dofs, ratio.Neg())
-		}
+		s.pull(e.first, k, along, dofs)
+		s.pull(e.second, k, ratio.Neg(), dofs)
 		return []algebra.Num{violation}, InsertAxes(s.stack(g, batch, dofs), 0), nil
 	}
 	at, origin := s.relativePlaces(k, e.sides)
@@ -259,23 +350,26 @@ func (e equality) tied() bool { return e.count > 1 }
 
 // violation returns by how much an equality of lengths does not hold, and its slopes by the first length and by minus
 // the second.
-func (e equality) violation(q []algebra.Num) (violation, first, second algebra.Num) {
+func (s *System) violation(e equality, k kinematics, q []algebra.Num) (violation, first, second algebra.Num) {
 	one := algebra.Constant(1, 1)
 	switch {
 	case e.loss > 0:
 		return one.Zero(), one, one.Zero()
 	case e.limits != nil:
-		length := lengthOf(e.first, q)
+		length := s.lengthOf(e.first, k, q)
 		below, above := length.Add(-e.limits[0]), length.Neg().Add(e.limits[1])
 		first = below.Less(above).Choose(one, one.Neg()).Materialize()
+		if e.far {
+			return below.Max(above).Add(-e.margin).Materialize(), first.Neg(), one.Zero()
+		}
 		return below.Min(above).Add(-e.margin).Materialize(), first, one.Zero()
 	}
-	x := lengthOf(e.second, q).Add(-e.rest[1]).Materialize()
+	x := s.lengthOf(e.second, k, q).Add(-e.rest[1]).Materialize()
 	value := x.Zero()
 	ratio := value
 	for n := len(e.polynomial) - 1; n >= 0; n-- { // Horner's scheme
 		ratio = ratio.Times(x).Plus(value)
 		value = value.Times(x).Add(e.polynomial[n])
 	}
-	return lengthOf(e.first, q).Add(-e.rest[0]).Minus(value).Materialize(), one, ratio.Materialize()
+	return s.lengthOf(e.first, k, q).Add(-e.rest[0]).Minus(value).Materialize(), one, ratio.Materialize()
 }

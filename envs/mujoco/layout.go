@@ -66,7 +66,7 @@ func (s *System) layOut() {
 		if b > 0 && m.BodyJntNum[b] == 0 { // welded
 			own = s.poses[m.BodyParentID[b]].then(own)
 		} else if b > 0 {
-			parent := m.BodyWeldID[m.BodyParentID[b]]
+			parent := m.link(m.BodyParentID[b])
 			children[parent] = append(children[parent], b)
 			own = pose{algebra.Vectors([3]float64{}), algebra.KnownQuaternion([4]float64{1})}
 		}

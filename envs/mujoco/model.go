@@ -38,11 +38,12 @@ type Activation struct {
 	Early    bool       `json:"early"` // the force is of the next activation
 }
 
-// Tendon is a tendon, whose length is the sum of positions of slides and hinges times coefficients. Spatial
-// tendons, and those of files of older compilers, have no joints.
+// Tendon is a tendon, whose length is the sum of positions of slides and hinges times coefficients, or of the distances
+// of pairs of sites. One that wraps around geoms, and those of files of older compilers, have neither.
 type Tendon struct {
 	Joints       []int         `json:"joints"`
 	Coefs        []float64     `json:"coefs"`
+	Segments     []Segment     `json:"segments,omitempty"`
 	Length0      float64       `json:"length0"`      // in the pose qpos0
 	LengthSpring [2]float64    `json:"lengthspring"` // between these lengths a spring is slack
 	Invweight0   float64       `json:"invweight0"`
@@ -50,6 +51,12 @@ type Tendon struct {
 	Margin       float64       `json:"margin"`
 	SolRef       [2][2]float64 `json:"solref"` // of the limit, and of the friction loss
 	SolImp       [2][5]float64 `json:"solimp"`
+}
+
+// Segment is a straight part of a spatial tendon. A pulley's divisor divides its length.
+type Segment struct {
+	Sites   [2]int  `json:"sites"`
+	Divisor float64 `json:"divisor"`
 }
 
 // Hull is the convex hull of a mesh, in the frame of its geoms.

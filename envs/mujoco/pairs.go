@@ -40,6 +40,15 @@ func (m *Model) Pairs() (pairs []Pair) {
 	return pairs
 }
 
+// link returns the body with joints that a body is welded to, or the world, as which mocap bodies stay in place.
+func (m *Model) link(body int) int {
+	link := m.BodyWeldID[body]
+	if m.BodyMocapID[link] >= 0 {
+		return 0
+	}
+	return link
+}
+
 // mayTouch reports whether two geoms a < b pass MuJoCo's filters.
 func (m *Model) mayTouch(a, b int) bool {
 	one, two := m.GeomBodyID[a], m.GeomBodyID[b]

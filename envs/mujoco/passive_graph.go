@@ -54,19 +54,17 @@ func (s *System) passive(k kinematics, q, v []algebra.Num, velocity []spatial) (
 	for i, tendon := range m.Tendons {
 		springs := flags&DisableSpring == 0 && m.TendonStiffness[i] != 0
 		damps := flags&DisableDamper == 0 && m.TendonDamping[i] != 0
-		shares, force := s.tendon(i), algebra.Constant(1, 0)
+		along, force := s.tendon(i), algebra.Constant(1, 0)
 		if springs {
-			length := lengthOf(shares, q)
+			length := s.lengthOf(along, k, q)
 			slack := clip(length, limits{algebra.Known(tendon.LengthSpring[0]), algebra.Known(tendon.LengthSpring[1])})
 			force = slack.Minus(length).Scale(m.TendonStiffness[i])
 		}
 		if damps {
-			force = force.Minus(rateOf(shares, v).Scale(m.TendonDamping[i]))
+			force = force.Minus(s.rateOf(along, k, v).Scale(m.TendonDamping[i]))
 		}
-		for _, share := range shares {
-			if springs || damps {
-				share.push(out, force)
-			}
+		if springs || damps {
+			s.pull(along, k, force, out)
 		}
 	}
 	wrenches, any := s.fluid(k, velocity)

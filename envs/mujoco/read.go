@@ -85,6 +85,9 @@ func readModel(file io.Reader) (m Model, err error) {
 				return m, fmt.Errorf("%s.%s: %w", part.name, tag[0], err)
 			}
 		}
+		if s := m.Sizes; s.NU != s.NActuator { // so do other arrays
+			return m, fmt.Errorf("sizes: %d actuators have %d controls: only one each is supported", s.NActuator, s.NU)
+		}
 	}
 	return m, nil
 }

@@ -20,7 +20,7 @@ func (m *Model) active() (list []int) {
 func (c *checker) sizes() {
 	for _, i := range c.active() {
 		kind, other := c.EqType[i], c.EqObj2ID[i]
-		ofTendons := kind == EqualTendons && c.fixed(c.EqObj1ID[i]) && (other < 0 || c.fixed(other))
+		ofTendons := kind == EqualTendons && c.measured(c.EqObj1ID[i]) && (other < 0 || c.measured(other))
 		if kind > EqualJoints && !ofTendons {
 			c.refuse("neq", "equality %s", name(int(kind), "connect", "weld", "joint", "tendon", "flex", "flexvert",
 				"flexstrain", "distance"))
@@ -46,6 +46,7 @@ func (c *checker) options() {
 	}
 	if c.Opt.NoslipIterations > 0 {
 		c.refuse("opt.noslip_iterations", "noslip_iterations %d", c.Opt.NoslipIterations)
+		c.hint = "; without noslip_iterations in the file, contacts that stick slip a little"
 	}
 	fluid := c.Opt.Density > 0 || c.Opt.Viscosity > 0
 	switch i := c.Opt.Integrator; {
@@ -79,10 +80,10 @@ func (c *checker) actuators() {
 		damps := c.ActuatorGainType[i] > 0 && c.ActuatorGainPrm[i][2] != 0 ||
 			c.ActuatorBiasType[i] > 0 && c.ActuatorBiasPrm[i][2] != 0
 		switch {
-		case kind == overTendon && c.fixed(tendon):
+		case kind == overTendon && c.measured(tendon):
 			if damps && c.Opt.Integrator == ImplicitFast && !c.ofSiblings(tendon) {
-				c.refuse("opt.integrator", "integrator implicitfast with %s, which damps a tendon along a chain of joints",
-					c.actuator(i))
+				c.refuse("opt.integrator", "integrator implicitfast with %s, which damps a spatial tendon or one along a chain of "+
+					"joints", c.actuator(i))
 			}
 		case kind == overSite && c.ActuatorTrnID[i][1] >= 0:
 			c.refuse("actuator_trnid", "%s of a site with a refsite", c.actuator(i))
@@ -90,7 +91,7 @@ func (c *checker) actuators() {
 			c.refuse("actuator_trntype", "%s of a site, whose force is not its control times a fixed gain", c.actuator(i))
 		case kind != overJoint && kind != overSite:
 			c.refuse("actuator_trntype", "%s of a %s", c.actuator(i), name(kind, "joint", "jointinparent", "slidercrank",
-				"spatial tendon", "site", "body", "so3"))
+				"tendon that wraps around a geom", "site", "body", "so3"))
 		}
 	}
 	for _, part := range []struct {
@@ -134,15 +135,15 @@ const (
 	overSite   = 4
 )
 
-// fixed reports whether a tendon is the sum of positions of joints.
-func (c *checker) fixed(tendon int) bool {
-	return tendon >= 0 && tendon < len(c.Tendons) && len(c.Tendons[tendon].Joints) > 0
+// measured reports whether a tendon's length is a sum of positions of joints, or of distances of sites.
+func (c *checker) measured(tendon int) bool {
+	return tendon >= 0 && tendon < len(c.Tendons) && len(c.Tendons[tendon].Joints)+len(c.Tendons[tendon].Segments) > 0
 }
 
 // ofSiblings reports whether a tendon is of the only joints of children of one body, of which none moves another.
 func (c *checker) ofSiblings(tendon int) bool {
 	joints := c.Tendons[tendon].Joints
-	return !slices.ContainsFunc(joints, func(id int) bool {
+	return len(joints) > 0 && !slices.ContainsFunc(joints, func(id int) bool {
 		body := c.JntBodyID[id]
 		return c.BodyJntNum[body] > 1 || c.BodyParentID[body] != c.BodyParentID[c.JntBodyID[joints[0]]]
 	})
@@ -159,12 +160,13 @@ func (c *checker) tendons() {
 			{"tendon_frictionloss", c.TendonFrictionLoss[i] != 0},
 			{"tendon_limited", c.TendonLimited[i]},
 		} {
-			if part.acts && !c.fixed(i) {
-				c.refuse(part.field, "spatial %s", c.tendon(i))
+			if part.acts && !c.measured(i) {
+				c.refuse(part.field, "%s, which wraps around a geom", c.tendon(i))
 			}
 		}
-		if c.TendonDamping[i] != 0 && c.fixed(i) && c.Opt.Integrator == ImplicitFast && !c.ofSiblings(i) {
-			c.refuse("opt.integrator", "integrator implicitfast with %s, which is damped along a chain of joints", c.tendon(i))
+		if c.TendonDamping[i] != 0 && c.measured(i) && c.Opt.Integrator == ImplicitFast && !c.ofSiblings(i) {
+			c.refuse("opt.integrator", "integrator implicitfast with %s, which is spatial or along a chain of joints, and damped",
+				c.tendon(i))
 		}
 	}
 	refuseNonzero(c, "tendon_stiffnesspoly", c.TendonStiffnessPoly, c.tendon)
@@ -208,6 +210,7 @@ func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) 
 	if apart > 0 {
 		note("%d pairs of the robot's own geoms did not touch in random poses and are left out", apart)
 	}
+	ignore := ""
 	for _, kind := range kinds {
 		list := unknown[kind]
 		contact := fmt.Sprintf("contact of %s and %s", shape(kind[0]), shape(kind[1]))
@@ -220,14 +223,12 @@ func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) 
 			continue
 		}
 		c.refuse("geom_type", "%s: %s", contact, example)
-		c.hint = "; IgnorePairs leaves such contacts out"
+		ignore = "; IgnorePairs leaves such contacts out"
 	}
-	for i, body := range c.GeomBodyID {
+	c.hint += ignore
+	for i := range c.GeomType {
 		if !touching[i] {
 			continue
-		}
-		if c.BodyMocapID[body] >= 0 {
-			c.refuse("nmocap", "mocap %s, which collides", label("body", body, c.Names.Body))
 		}
 		if c.GeomAdhesion[i] != 0 {
 			c.refuse("geom_adhesion", "%s", c.geom(i))

@@ -263,7 +263,7 @@ func (s *System) Places(angles ...float64) ([]algebra.Place, error) {
 
 // link returns the group and the row of the link of a body, or static.
 func (s *System) link(body int) (group, row int) {
-	link := s.model.BodyWeldID[body]
+	link := s.model.link(body)
 	if group = s.groupOf(link); group != static {
 		row = slices.Index(s.groups[group].body, link)
 	}

@@ -201,7 +201,7 @@ func (s *System) smooth(of posed) (p smooth) {
 		if m.Opt.DisableFlags&DisableDamper != 0 || damping == 0 {
 			continue
 		}
-		for _, share := range s.tendon(i) { // of joints of which none moves another
+		for _, share := range s.tendon(i).shares { // of joints of which none moves another
 			by := sumRows(len(s.dofs[share.column].index), algebra.Known(damping*share.by*share.by), []int{share.row})
 			slopes[[2]int{share.column, share.column}] = sumOr(slopes, [2]int{share.column, share.column}, by)
 		}

@@ -233,7 +233,7 @@ func (s *System) Shapes() (shapes []Shape) {
 	for i, body := range m.GeomBodyID {
 		at := s.poses[body].then(pose{algebra.Vectors(m.GeomPos[i]), algebra.KnownQuaternion(m.GeomQuat[i])})
 		q := at.rotation
-		shapes = append(shapes, Shape{i, m.BodyWeldID[body], algebra.Place{Position: host(at.position),
+		shapes = append(shapes, Shape{i, m.link(body), algebra.Place{Position: host(at.position),
 			Rotation: [4]float64{q.W.Known[0], q.X.Known[0], q.Y.Known[0], q.Z.Known[0]}}})
 	}
 	return shapes

@@ -10,11 +10,8 @@ import (
 // types, signs, ranges and rotations. The error names the array, the element and what it should be.
 func (m *Model) validate() error {
 	s := m.Sizes
-	switch {
-	case s.NBody < 1 || s.NQ < 0 || s.NV < 0:
+	if s.NBody < 1 || s.NQ < 0 || s.NV < 0 {
 		return fmt.Errorf("sizes: %d bodies, nq %d, nv %d", s.NBody, s.NQ, s.NV)
-	case s.NU != s.NActuator:
-		return fmt.Errorf("sizes: %d actuators have %d controls: only one each is supported", s.NActuator, s.NU)
 	}
 	positive := func(_ int, x float64) bool { return x > 0 }
 	notNegative := func(_ int, x float64) bool { return x >= 0 }
@@ -129,7 +126,12 @@ func (m *Model) validate() error {
 		if len(t.Coefs) != len(t.Joints) || slices.ContainsFunc(t.Joints, func(id int) bool { return !m.scalar(id) }) {
 			return fmt.Errorf("tendon %d has %d coefficients of joints %v", i, len(t.Coefs), t.Joints)
 		}
-		if m.TendonLimited[i] && len(t.Joints) > 0 && !(t.Range[0] < t.Range[1]) {
+		for _, part := range t.Segments {
+			if slices.Min(part.Sites[:]) < 0 || slices.Max(part.Sites[:]) >= s.NSite || !(part.Divisor > 0) {
+				return fmt.Errorf("tendon %d runs between sites %v of %d, by a pulley of %g", i, part.Sites, s.NSite, part.Divisor)
+			}
+		}
+		if m.TendonLimited[i] && len(t.Joints)+len(t.Segments) > 0 && !(t.Range[0] < t.Range[1]) {
 			return fmt.Errorf("tendon %d is limited to %v, want the lower number first", i, t.Range)
 		}
 		if err := references(fmt.Sprintf("solref of tendon %d", i), t.SolRef[:]); err != nil {

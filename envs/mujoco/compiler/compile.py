@@ -114,13 +114,19 @@ def link_contacts(m):
 
 
 def tendon(m, i):
-    """The joints and coefficients of a fixed tendon, none of another one, what MuJoCo derives of its length, and the
-    laws of its limit and friction loss."""
+    """The joints and coefficients of a fixed tendon, the segments of a spatial one that runs through sites, what MuJoCo
+    derives of its length, and the laws of its limit and friction loss."""
     parts = slice(m.tendon_adr[i], m.tendon_adr[i] + m.tendon_num[i])
-    joints, coefs = m.wrap_objid[parts], m.wrap_prm[parts]
-    if np.any(m.wrap_type[parts] != mujoco.mjtWrap.mjWRAP_JOINT):
-        joints, coefs = [], []
-    return {"joints": plain(joints), "coefs": plain(coefs), "length0": m.tendon_length0[i],
+    kinds, ids, numbers = m.wrap_type[parts], plain(m.wrap_objid[parts]), plain(m.wrap_prm[parts])
+    fixed = np.all(kinds == mujoco.mjtWrap.mjWRAP_JOINT)
+    site, pulley = (kinds == kind for kind in (mujoco.mjtWrap.mjWRAP_SITE, mujoco.mjtWrap.mjWRAP_PULLEY))
+    segments, divisor = [], 1
+    for k in range(len(ids) - 1 if np.all(site | pulley) else 0):
+        divisor = numbers[k] if pulley[k] else divisor
+        if site[k] and site[k + 1]:
+            segments.append({"sites": ids[k:k + 2], "divisor": divisor})
+    return {"joints": ids if fixed else [], "coefs": numbers if fixed else [],
+            **({"segments": segments} if segments else {}), "length0": m.tendon_length0[i],
             "lengthspring": plain(m.tendon_lengthspring[i]), "invweight0": m.tendon_invweight0[i],
             "range": plain(m.tendon_range[i]), "margin": m.tendon_margin[i],
             "solref": plain([m.tendon_solref_lim[i], m.tendon_solref_fri[i]]),

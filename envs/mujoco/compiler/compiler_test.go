@@ -237,7 +237,7 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 	for _, name := range []string{"../../robots/go1.json", "../../robots/a1.json", "../../robots/gymnasium/humanoid.json",
 		"accepted/own_ball_model.json", "accepted/own_servo_model.json", "accepted/own_spheres_model.json",
 		"accepted/own_equalities_model.json", "accepted/own_tendons_model.json", "accepted/own_activations_model.json",
-		"accepted/own_thrusters_model.json"} {
+		"accepted/own_thrusters_model.json", "accepted/own_cables_model.json"} {
 		m := must.Get(ReadFile(t.Context(), filepath.Join(testdata, name)))
 		system := must.Get(mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true}))
 		const copies = 2

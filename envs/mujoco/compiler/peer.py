@@ -32,7 +32,8 @@ def made_of(data):
     name = lambda kind, i: names[kind][i] or f"{kind} {i}"
     bodies, drawn = [spec.worldbody], []
     for i in range(1, sizes["nbody"]):
-        b = bodies[a["body_parentid"][i]].add_body(name=name("body", i), pos=a["body_pos"][i], quat=a["body_quat"][i])
+        b = bodies[a["body_parentid"][i]].add_body(name=name("body", i), pos=a["body_pos"][i], quat=a["body_quat"][i],
+                                                   mocap=a["body_mocapid"][i] >= 0)
         b.explicitinertial, b.mass, b.inertia = True, a["body_mass"][i], a["body_inertia"][i]
         b.ipos, b.iquat = a["body_ipos"][i], a["body_iquat"][i]
         b.gravcomp = a["body_gravcomp"][i]
@@ -63,6 +64,10 @@ def made_of(data):
         tendon = spec.add_tendon(name=f"tendon {i}")
         for joint, coef in zip(t["joints"], t["coefs"]):
             tendon.wrap_joint(name("joint", joint), coef)
+        for segment in t.get("segments", []):
+            tendon.wrap_pulley(segment["divisor"])
+            for site in segment["sites"]:
+                tendon.wrap_site(name("site", site))
     for i in range(sizes["neq"]):
         kind = {2: "joint", 3: "tendon"}.get(a["eq_type"][i])
         if kind is None:
