@@ -138,30 +138,6 @@ func TestShadows(t *testing.T) {
 	}
 }
 
-// A mirrored scene under light from straight above gives the mirrored picture.
-func TestSymmetry(t *testing.T) {
-	defer func(d r3.Vec) { lightDirection = d }(lightDirection)
-	lightDirection = r3.Vec{Z: 1}
-	f := oneBall(Vec{0, 0, 0.5}, 0.3)
-	f.Ground = true
-	f.Bodies = append(f.Bodies, Body{Name: "arms", Fixed: true, Pose: Pose{Vec{0, 0, 0.5}, Quat{1}},
-		Shapes: []Shape{{A: Vec{-0.5}, B: Vec{0.5}, Radius: 0.1, Color: red}}})
-	img := must.Get(Render(f, 0, Camera{Eye: Vec{0, -4, 2}, Target: Vec{0, 0, 0.4}, Angle: 30}, 80, 60))
-	// The tiles of the ground alternate, and the rays within a pixel are not mirrored; the mean difference stays small.
-	var pixels, total float64
-	for y := range 60 {
-		for x := range 40 {
-			if p, q := img.At(x, y).(color.NRGBA), img.At(79-x, y).(color.NRGBA); int(p.R) > int(p.B)+20 {
-				pixels, total = pixels+1,
-					total+math.Abs(float64(p.B)-float64(q.B))+math.Abs(float64(p.R)-float64(q.R))
-			}
-		}
-	}
-	if pixels < 100 || total/pixels > 4 {
-		t.Errorf("%g pixels differ from their mirrors by %g", pixels, total/pixels)
-	}
-}
-
 // sRGB colours survive the conversion to linear light and back.
 func TestColors(t *testing.T) {
 	for i := range 256 {
