@@ -509,10 +509,10 @@ func TestFrontsOfOneObjective(t *testing.T) {
 	}
 }
 
-// smallPPO takes seconds.
+// smallPPO takes seconds. Its sequences have one step.
 func smallPPO(env envs.Env) *ppo.PPO {
 	c := ppo.Default(env.Spec())
-	c.NumEnvs, c.UnrollLength, c.BatchSize, c.NumMinibatches, c.UpdateEpochs = 2, 2, 2, 1, 2
+	c.NumEnvs, c.UnrollLength, c.BatchSize, c.NumMinibatches, c.UpdateEpochs = 2, 1, 2, 1, 2
 	c.EvaluationEnvs, c.PolicyHidden, c.ValueHidden, c.EpisodeLength = 2, []int{8}, []int{8}, 6
 	c.CVT = repertoire.CVT{Cells: 4, CVTSamples: 100}
 	return c
