@@ -48,10 +48,11 @@ lab: setup ## open the notebooks in JupyterLab (LAB_ARGS=... for its options)
 # Runs a step and says how long it took. RECORD=1 appends the times to docs/performance.csv.
 STEP := $(PYTHON) tools/ledger.py $(if $(RECORD),--record)
 
+# The tests of package qdnb take longest, so that they start first.
 .PHONY: test
 test: setup lint ## lint, go test, a part of race and fuzz, then all experiments and notebooks at smoke scale (RECORD=1 keeps the times)
 	@echo "== go test ./..."
-	@$(STEP) "go test" go test -vet=off -timeout 30m ./...
+	@$(STEP) "go test" go test -vet=off -timeout 30m ./qdnb ./...
 	@echo "== tests of the tools"
 	@$(STEP) tools $(PYTHON) -m unittest -q tools/test_*.py
 	@$(STEP) race $(MAKE) --no-print-directory race RACE="./internal/npz/... ./internal/progress ./qdnb/plot/scene ./qdnb/runs"
