@@ -315,8 +315,20 @@ func brightness(t *testing.T, data []byte) float64 {
 	return sum / float64(n)
 }
 
+// still opens pages for readers who prefer reduced motion until a test ends: films begin paused, so that nothing is drawn
+// while the test reads the page.
+func still(t *testing.T, b *browser) {
+	prefer := func(motion string) {
+		b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{
+			{"name": "prefers-reduced-motion", "value": motion}}}, nil)
+	}
+	prefer("reduce")
+	t.Cleanup(func() { prefer("") })
+}
+
 // The map of a repertoire is an index of films.
 func mapChooses(t *testing.T, b *browser) {
+	still(t, b)
 	const films = 40
 	page := must.Get(grid(t, 12, films, 60).HTML())
 	b.open(page, 1200, 600)
@@ -332,7 +344,10 @@ func mapChooses(t *testing.T, b *browser) {
 	if title := b.text(`document.getElementById("title").textContent`); started == "7" || title != "crawler, cell 7" {
 		t.Errorf("from cell %s to %q", started, title)
 	}
+	errtest.Equal(t, "plays", b.text(`document.documentElement.dataset.playing`), "false")
+	b.press(" ")
 	b.wait(`document.documentElement.dataset.step > 2`)
+	b.press(" ")
 	// Pointing shows numbers and does not change the film.
 	at := b.middle(`[data-entry="4"]`)
 	b.mouse("mouseMoved", at[0], at[1])
@@ -403,12 +418,13 @@ func mapChooses(t *testing.T, b *browser) {
 	b.tap(`[data-entry="13"]`)
 	b.wait(`document.documentElement.dataset.film === "13"`)
 	b.tap("#play")
-	b.wait(`document.documentElement.dataset.playing === "false"`)
+	b.wait(`document.documentElement.dataset.playing === "true"`)
 	b.call("Emulation.setTouchEmulationEnabled", map[string]any{"enabled": false}, nil)
 }
 
 // A list is sorted by fitness.
 func listChooses(t *testing.T, b *browser) {
+	still(t, b)
 	var entries []Entry
 	for k, fitness := range []float64{3, math.NaN(), 7, 5} {
 		entries = append(entries, Entry{Number: k, Fitness: fitness,
