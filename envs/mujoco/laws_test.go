@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
@@ -99,6 +100,36 @@ func TestSlideJointsKeepMomentum(t *testing.T) {
 		if momentum := v[3] + 2*v[4]; math.Abs(momentum-1) > 1e-4 || v[4] < max(v[3], 0.1) {
 			t.Errorf("cone %v: masses of 1 and 2 kg move at %v after their collision", cone, v[3:])
 		}
+	}
+}
+
+// Where no contact can ever act, as of a puck far above a plane, bodies keep their velocities.
+func TestBodiesThatNeverTouchKeepTheirVelocities(t *testing.T) {
+	for _, cone := range []Cone{Pyramidal, Elliptic} {
+		m := lawModel("slides")
+		m.Opt.Cone, m.BodyPos[1][2] = cone, 5
+		for i, body := range m.GeomBodyID {
+			if body > 1 {
+				m.GeomConType[i], m.GeomConAffinity[i] = 0, 0
+			}
+		}
+		want := []float64{1, -0.5, 3, 1, 0}
+		if _, v, _ := roll(t, must.Get(NewSystem(m, Options{})), m.QPos0, want, nil, 3); distance(v, want) > 1e-6 {
+			t.Errorf("cone %v: the velocities are %v, want %v", cone, v, want)
+		}
+	}
+}
+
+// The limit of a tendon that is the only constraint across joints turns them back.
+func TestLoneTendonLimit(t *testing.T) {
+	m := compiled("accepted/own_tendons")
+	clear(m.TendonFrictionLoss)
+	m.TendonLimited[2] = false
+	s := must.Get(NewSystem(m, Options{}))
+	errtest.Equal(t, "equalities", s.equalities(), 1)
+	_, _, a := roll(t, s, []float64{0, 0.6, 0.6, 0}, make([]float64, 4), make([]float64, 3), 1)
+	if a[1]+0.5*a[2] > -100 {
+		t.Errorf("the joints accelerate by %v beyond the limit", a)
 	}
 }
 

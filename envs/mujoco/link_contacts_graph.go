@@ -485,7 +485,9 @@ func (s *System) solveCoupled(k kinematics, f factor, u update, b []algebra.Num)
 	g, batch := sizeOf(b)
 	nv, rows := s.model.Sizes.NV, u.D.Shape().Dimensions[0]
 	if missing := (together - rows%together) % together; missing > 0 {
-		none := func(x *Node) *Node { return ZerosLike(Slice(x, AxisRange(0, missing))) }
+		none := func(x *Node) *Node {
+			return Zeros(g, shapes.Make(x.DType(), append([]int{missing}, x.Shape().Dimensions[1:]...)...))
+		}
 		u.U, u.D = Concatenate([]*Node{u.U, none(u.U)}, 0), Concatenate([]*Node{u.D, none(u.D)}, 0)
 		rows += missing
 	}

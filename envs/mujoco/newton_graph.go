@@ -172,9 +172,11 @@ func (s *System) advance(from stepping) estimate {
 	}
 	if rate.Rows > 0 {
 		rate = computed(g, batch, rate)
+		// Known, if no constraint can ever act, such as a hinge's about the vertical far above a plane.
+		matrix := func(x algebra.Num) *Node { return computed(g, batch, x).Matrix() }
 		force, change := c.Stiffness.Times(at.Rate).Neg(), c.Stiffness.Times(rate).Neg()
-		line.Force, line.ForceStep, line.Step = force.Matrix(), change.Matrix(), rate.Matrix()
-		line.Bend = change.Times(rate).Neg().Matrix()
+		line.Force, line.ForceStep, line.Step = matrix(force), matrix(change), rate.Matrix()
+		line.Bend = matrix(change.Times(rate).Neg())
 	}
 	number := func(m algebra.Mask) algebra.Num {
 		return computed(g, batch, m.Choose(algebra.Constant(1, 1), algebra.Constant(1, 0)))

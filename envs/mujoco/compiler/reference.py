@@ -60,7 +60,7 @@ def near(state, random):
 
 def noise(m, d, state, own, vector, held, random):
     """The largest changes when the numbers of a state move by their rounding."""
-    names = ("qacc", "step_qvel", "control_qpos", "control_qvel", "qfrc_bias", "qfrc_passive")
+    names = ("qacc", "step_qvel", "control_qpos", "control_qvel", "qfrc_bias", "qfrc_passive", "qacc_smooth")
     most = np.zeros(len(names))
     for _ in range(3):
         other = results(m, d, near(state, random), vector, held)
