@@ -139,18 +139,18 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 	return t, nil
 }
 
-// trunkOf guesses the trunk of a robot.
+// trunkOf guesses the trunk of a robot: the heaviest body that is free to move or, in a planar robot, slides.
 func trunkOf(m mujoco.Model, bodies []string) (string, error) {
-	best, heaviest := -1, 0.0
-	first := -1
+	best, heaviest, slides := 0, 0.0, 0
 	for body, joints := range m.BodyJntNum {
 		if joints == 0 {
 			continue
 		}
-		if first < 0 {
-			first = body
+		kinds := m.JntType[m.BodyJntAdr[body]:][:joints]
+		if slides == 0 && m.BodyWeldID[m.BodyParentID[body]] == 0 && slices.Contains(kinds, mujoco.Slide) {
+			slides = body
 		}
-		if m.JntType[m.BodyJntAdr[body]] != mujoco.Free {
+		if !slices.Contains(kinds, mujoco.Free) {
 			continue
 		}
 		mass := 0.0
@@ -163,11 +163,9 @@ func trunkOf(m mujoco.Model, bodies []string) (string, error) {
 			best, heaviest = body, mass
 		}
 	}
-	if best < 0 {
-		best = first
-	}
-	if best < 0 {
-		return "", errors.New("the robot has no joints: nothing of it can walk")
+	if best = cmp.Or(best, slides); best == 0 {
+		return "", errors.New("the robot cannot walk, since no body has a free joint, or slide joints to the world as in " +
+			"planar robots: add <freejoint/> to the body of the trunk, or name the trunk (Trunk, --trunk)")
 	}
 	return bodies[best], nil
 }
@@ -219,8 +217,8 @@ func feetOf(system *mujoco.System, trunk int) ([]string, error) {
 }
 
 // noGround says what helps a robot without a ground.
-const noGround = ", as far as the engine models contacts: give a file with a floor, such as the scene.xml of a robot in " +
-	"MuJoCo Menagerie"
+const noGround = ", as far as the engine models contacts: add a floor, such as <geom type=\"plane\" size=\"0 0 1\"/>, or " +
+	"give the scene.xml of a robot in MuJoCo Menagerie"
 
 // groundPair are a geom and one that cannot move, which may touch.
 type groundPair struct{ ground, geom int }
@@ -384,11 +382,16 @@ func (r StoredRobot) MarshalJSON() ([]byte, error) {
 	return json.Marshal(content)
 }
 
-// ReadRobot makes the environment of a task of a robot in a file, as [ReadSystem] reads it, or in the robot.json of a
+// ReadRobot makes the environment of a task of a robot in MuJoCo's XML, in a compiled model, or in the robot.json of a
 // run: what the task leaves open is then as stored there. An environment without a name has [robots.Name].
 func ReadRobot(ctx context.Context, path string, task RobotTask) (*Rigid, error) {
-	if ext := strings.ToLower(filepath.Ext(path)); ext != ".xml" && ext != ".urdf" && ext != ".json" {
-		return nil, fmt.Errorf("%s: want a robot for MuJoCo, which ends in .xml, .urdf or .json", path)
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".urdf":
+		return nil, fmt.Errorf("%s: a URDF has no free joint, floor or actuators: write a scene.xml that has them and attaches "+
+			"it, of ten lines as in docs/guides/own_robot.md, and give that file", path)
+	default:
+		return nil, fmt.Errorf("%s: want a robot for MuJoCo, which ends in .xml or .json", path)
+	case ".xml", ".json":
 	}
 	model, err := robots.ReadMJCF(ctx, path)
 	if err != nil {

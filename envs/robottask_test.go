@@ -59,8 +59,13 @@ func TestGuessesOfRobots(t *testing.T) {
 	} {
 		errtest.Want(t, errtest.Of(task.Environment(robots.Go1())), want)
 	}
+	fixed := robots.Gymnasium("hopper")
+	fixed.JntType = slices.Repeat([]mujoco.JointType{mujoco.Hinge}, len(fixed.JntType))
+	for _, task := range envs.RobotTasks() {
+		errtest.Want(t, errtest.Of(envs.RobotTask{Task: task}.Complete(fixed)), "no body has a free joint", "add <freejoint/>")
+	}
 	for _, feet := range [][]string{nil, {"back"}} { // without a floor
-		errtest.Want(t, errtest.Of(envs.RobotTask{Feet: feet}.Complete(robots.Gymnasium("swimmer"))), "give a file with a floor")
+		errtest.Want(t, errtest.Of(envs.RobotTask{Feet: feet}.Complete(robots.Gymnasium("swimmer"))), "add a floor")
 	}
 }
 
@@ -86,7 +91,9 @@ func TestStoredRobots(t *testing.T) {
 			t.Error("a task with another reward counts as that of the robot")
 		}
 	}
-	errtest.Want(t, errtest.Of(envs.ReadRobot(t.Context(), "robot.txt", envs.RobotTask{})), "ends in .xml, .urdf or .json")
+	for path, want := range map[string]string{"robot.txt": "ends in .xml or .json", "robot.urdf": "write a scene.xml"} {
+		errtest.Want(t, errtest.Of(envs.ReadRobot(t.Context(), path, envs.RobotTask{})), want)
+	}
 }
 
 // Both tasks keep the promises of environments.

@@ -185,7 +185,7 @@ func TestMistakes(t *testing.T) {
 		{train("--runs", filepath.Join(file, "runs")), 1, "is not a folder"},
 		{train("--backend", "gpux"), exitUsage, gpux},
 		{train("--task", "velocity"), exitUsage, "add --robot FILE"},
-		{[]string{"train", "--robot", "robot.txt"}, 1, "ends in .xml, .urdf or .json"},
+		{[]string{"train", "--robot", "robot.txt"}, 1, "ends in .xml or .json"},
 
 		{in("show"), exitUsage, "no run given"},
 		{in("show", "a", "--run", "b"), exitUsage, "one run"},

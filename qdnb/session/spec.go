@@ -21,7 +21,7 @@ type Spec struct {
 	// is named after the name in its Spec, which must not be one of [envs.Names].
 	Environment envs.Env
 
-	// Robot is the file of a robot and replaces Env: MuJoCo's XML, a URDF, a compiled model, or the robot.json of
+	// Robot is the file of a robot and replaces Env: MuJoCo's XML, a compiled model, or the robot.json of
 	// a run. Task is its task, to walk by default; what is not set is guessed from the model. The run's
 	// folder keeps both, so that nothing else needs the file; see [envs.ReadRobot]. Without an Algorithm, MAP-Elites
 	// with small policies finds gaits, and PPO with a Stride of 2 learns the task [envs.Velocity]; Tune changes their

@@ -84,10 +84,10 @@ func TestModelsAreCached(t *testing.T) {
 	fakePython(t, "echo 311 cpython-311 True 4.0.0", "echo compiled >>"+log+"; /bin/cat "+answer)
 	dir := t.TempDir()
 	path := write(t, dir, "robot.xml", `<mujoco><compiler meshdir="meshes"/><include file="parts/leg.xml"/></mujoco>`)
-	leg := `<mujocoinclude><asset><mesh file="foot.stl"/></asset></mujocoinclude>`
+	leg, foot := `<mujocoinclude><model file="foot.urdf"/></mujocoinclude>`, `<robot><mesh filename="foot.stl"/></robot>`
 	for i, change := range []func(){
 		func() {},
-		func() { write(t, dir, "parts/leg.xml", leg) },
+		func() { write(t, dir, "parts/leg.xml", leg); write(t, dir, "parts/foot.urdf", foot) },
 		func() { write(t, dir, "meshes/foot.stl", "a mesh") },
 		func() { write(t, dir, "meshes/foot.stl", "another") },
 		func() { write(t, dir, "robot.xml", `<mujoco/>`) },

@@ -63,7 +63,7 @@ func sources(path string) []string {
 				case !strings.HasPrefix(name, "file"): // file, fileright, filename
 				default:
 					names[a.Value], names[filepath.Base(a.Value)] = true, true
-					if strings.EqualFold(filepath.Ext(a.Value), ".xml") {
+					if ext := strings.ToLower(filepath.Ext(a.Value)); ext == ".xml" || ext == ".urdf" {
 						queue = append(queue, a.Value, filepath.Join(filepath.Dir(file), a.Value))
 					}
 				}
