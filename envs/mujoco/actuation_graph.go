@@ -31,7 +31,7 @@ func (s *System) prepareDrives() {
 			for row, id := range j.id {
 				next := 0
 				for a, target := range m.ActuatorTrnID {
-					if target[0] != id || m.ActuatorTrnType[a] != overJoint {
+					if target[0] != id || m.ActuatorTrnType[a] != overJoint || m.disabled(a) {
 						continue
 					}
 					if next == len(slots) {
@@ -49,6 +49,9 @@ func (s *System) prepareDrives() {
 		}
 	}
 	for a, target := range m.ActuatorTrnID {
+		if m.disabled(a) {
+			continue
+		}
 		if m.ActuatorTrnType[a] == overTendon {
 			along := s.tendon(target[0])
 			s.drives = append(s.drives, drive{id: []int{a}, tendon: &along})
@@ -206,7 +209,7 @@ func (s *System) actuation(k kinematics, q, v []algebra.Num, in inputs, compensa
 	slopes map[[2]int]algebra.Num) {
 	m := s.model
 	out, slopes = s.noForce(), map[[2]int]algebra.Num{}
-	if len(s.drives) == 0 {
+	if m.Sizes.NU == 0 || m.Opt.DisableFlags&DisableActuation != 0 {
 		return out, slopes // without compensation, too
 	}
 	pushes := make([]spatial, len(s.groups)) // at sites

@@ -133,6 +133,21 @@ func TestLoneTendonLimit(t *testing.T) {
 	}
 }
 
+// Actuators of disabled groups exert no forces.
+func TestDisabledActuators(t *testing.T) {
+	disabled, without := compiled("accepted/own_servo"), compiled("accepted/own_servo")
+	disabled.Opt.DisableActuator, disabled.ActuatorGroup[0] = 1<<3, 3
+	without.ActuatorGainPrm[0], without.ActuatorBiasPrm[0] = [10]float64{}, [10]float64{}
+	var v [2][]float64
+	for i, m := range []Model{disabled, without} {
+		u := slices.Repeat([]float64{1}, m.Sizes.NU)
+		_, v[i], _ = roll(t, must.Get(NewSystem(m, Options{})), m.QPos0, make([]float64, m.Sizes.NV), u, 3)
+	}
+	if norm(v[0]) == 0 || distance(v[0], v[1]) > 1e-6*norm(v[1]) {
+		t.Errorf("the joints move at %v, without the actuator at %v", v[0], v[1])
+	}
+}
+
 // The inertia of a rotor resists its own joint only: base and wheel turn as if it had none.
 func TestRotorActsOnItsJointOnly(t *testing.T) {
 	s := lawSystem("rotor")
