@@ -1,8 +1,11 @@
 package robots
 
 import (
-	"bytes"
 	"embed"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/types/dynamicpb"
 
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/must"
@@ -46,7 +49,7 @@ var (
 // spring dynamics, used by ant-uni and ant-omni, it is _SYSTEM_CONFIG_SPRING. With position based
 // dynamics, used by ant-trap and ant-maze, it is _SYSTEM_CONFIG.
 func Ant(dynamics physics.Dynamics) physics.Model {
-	m := read("ant")
+	m := ant()
 	if dynamics == physics.PositionBased {
 		m.Dynamics, m.Baumgarte = dynamics, 0
 		for i := range m.Joints {
@@ -58,23 +61,33 @@ func Ant(dynamics physics.Dynamics) physics.Model {
 
 // HalfCheetah is a torso with a head, on a back and a front leg of three links, in the x-z plane
 // (Brax, envs/halfcheetah.py, _SYSTEM_CONFIG_SPRING).
-func HalfCheetah() physics.Model { return read("halfcheetah") }
+func HalfCheetah() physics.Model { return halfCheetah() }
 
 // Walker2d is a torso on two legs of three links, in the x-z plane (Brax, envs/walker2d.py,
 // _SYSTEM_CONFIG_SPRING). It stands upright, with straight legs.
-func Walker2d() physics.Model { return read("walker2d") }
+func Walker2d() physics.Model { return walker2d() }
 
 // Hopper is a torso on a leg of three links, in the x-z plane (Brax, envs/hopper.py,
 // _SYSTEM_CONFIG_SPRING).
-func Hopper() physics.Model { return read("hopper") }
+func Hopper() physics.Model { return hopper() }
 
 // Humanoid has eleven bodies (Brax, envs/humanoid.py, _SYSTEM_CONFIG_SPRING). Only its shins, which end
 // in feet, touch the ground.
-func Humanoid() physics.Model { return read("humanoid") }
+func Humanoid() physics.Model { return humanoid() }
 
-// read returns the model of a configuration in this package.
-func read(name string) physics.Model {
-	model, _, err := ReadBrax(bytes.NewReader(must.Get(configs.ReadFile(name + ".txt"))))
-	must.Do(err)
-	return model
+var ant, halfCheetah, hopper, humanoid, walker2d = configuration("ant"), configuration("halfcheetah"),
+	configuration("hopper"), configuration("humanoid"), configuration("walker2d")
+
+// configuration returns a function that makes the model of a configuration in this package, whose text is read once.
+func configuration(name string) func() physics.Model {
+	text := sync.OnceValue(func() message {
+		config := dynamicpb.NewMessage(braxConfig())
+		must.Do(prototext.Unmarshal(must.Get(configs.ReadFile(name+".txt")), config))
+		return message{config}
+	})
+	return func() physics.Model {
+		b := &brax{}
+		must.Do(b.system(text()))
+		return b.model
+	}
 }
