@@ -236,7 +236,7 @@ func TestAccelerometer(t *testing.T) {
 }
 
 // Contact forces carry the weight of bodies at rest, also on a slope that is less than their friction, and where the
-// deepest contacts of each link are selected.
+// deepest contacts of each link, or of all, are selected.
 func TestContactForces(t *testing.T) {
 	level := lawSystem("sliding")
 	m := level.model
@@ -245,7 +245,8 @@ func TestContactForces(t *testing.T) {
 	if !slices.ContainsFunc(few.acting, func(c *contactSet) bool { return c.links > 0 }) {
 		t.Error("no contacts are selected")
 	}
-	for _, s := range []*System{level, must.Get(NewSystem(m, Options{})), few} {
+	crowded := must.Get(NewSystem(m, Options{crowded: true}))
+	for _, s := range []*System{level, must.Get(NewSystem(m, Options{})), few, crowded} {
 		out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) (out []*Node) {
 			rest := s.Of(s.Step(State{QPos: in[0], QVel: in[1], QAcc: in[1]}, nil, 300))
 			for _, body := range []string{"one", "four", "eight"} {

@@ -239,7 +239,7 @@ func materializedStack(of []algebra.Num) algebra.Num { return algebra.Concat(of.
 func (s *System) collisions(k kinematics) (all []contact) {
 	for _, set := range s.contacts {
 		found := s.nearest(k, set)
-		if set.sides[0].group == anyLink { // tangents of the deepest suffice
+		if set.sides[0].group == anyLink || set.sides[1].group == anyLink { // tangents of the deepest suffice
 			found.Frame = [3]algebra.Vector{found.Frame[0]}
 		}
 		all = append(all, found)

@@ -186,7 +186,10 @@ func (s *System) prepareContacts(pairs []Pair) {
 	sets, between := map[key][]geomPair{}, map[int][]*contactSet{}
 	var order []key
 	withWorld, candidates := map[key][]*contactSet{}, map[key]int{} // of each group and dimension, of each of its links
+	onTerrain := func(k key) bool { return s.options.Terrain != nil && k.shapes[0] == Plane }
 	vertices := 0
+	s.crowded = s.options.crowded || s.crowds(pairs)
+	s.parted = s.crowded // a step of LEAP's hand takes two thirds of the time in parts
 	for _, pair := range pairs {
 		p := s.parameters(pair)
 		k := key{shapes: [2]GeomType{m.GeomType[p.geom[0]], m.GeomType[p.geom[1]]}, dim: p.dim}
@@ -194,15 +197,16 @@ func (s *System) prepareContacts(pairs []Pair) {
 			k.size = bits.Len(uint(len(hull.Vertices)))
 			vertices += len(hull.Vertices)
 		}
-		links := 0
 		for i, g := range p.geom {
 			k.groups[i] = s.groupOf(m.link(m.GeomBodyID[g]))
-			if k.groups[i] != static {
-				links++
-			}
 		}
-		if links == 2 {
-			k.groups = [2]int{anyLink, anyLink}
+		// The tangents of capsules on planes are not the default ones.
+		if !slices.Contains(k.groups[:], static) || s.crowded && !onTerrain(k) && k.shapes != [2]GeomType{Plane, Capsule} {
+			for i := range k.groups {
+				if k.groups[i] != static {
+					k.groups[i] = anyLink
+				}
+			}
 			k.dim = min(k.dim, 3) // those of 4 and 6 are with those of 3
 			if k.shapes[0] >= Sphere && k.shapes[1] <= Capsule {
 				k.shapes = [2]GeomType{Capsule, Capsule} // a sphere is one without length
@@ -217,9 +221,8 @@ func (s *System) prepareContacts(pairs []Pair) {
 		s.notes = append(s.notes, fmt.Sprintf("meshes with %d vertices may touch planes, which is slow: Options.Contacts "+
 			"limits contacts to those that matter", vertices))
 	}
-	onTerrain := func(k key) bool { return s.options.Terrain != nil && k.shapes[0] == Plane }
 	for _, k := range order {
-		if list := sets[k]; k.groups[0] != anyLink && !onTerrain(k) {
+		if list := sets[k]; !slices.Contains(k.groups[:], anyLink) && !onTerrain(k) {
 			candidates[key{groups: k.groups, dim: k.dim}] += s.mostOfLink(list) * colliders[k.shapes].points
 		}
 	}
@@ -242,7 +245,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 		set.onTerrain, set.links = onTerrain(k), links
 		s.contacts = append(s.contacts, set)
 		switch {
-		case k.groups[0] == anyLink:
+		case slices.Contains(k.groups[:], anyLink):
 			between[k.dim] = append(between[k.dim], set)
 		case links > 0:
 			withWorld[all] = append(withWorld[all], set)
@@ -262,6 +265,21 @@ func (s *System) prepareContacts(pairs []Pair) {
 			s.acting = append(s.acting, s.selection(between[dim]))
 		}
 	}
+}
+
+// crowds reports whether contacts between links have far more rows than there are dofs, as those of hands. Then contacts
+// with what cannot move are among them, and the Newton system is solved as a dense matrix: updates of a factor's inverse
+// by so many rows take longer.
+func (s *System) crowds(pairs []Pair) bool {
+	m, dim, count := s.model, 0, map[int]int{}
+	fixed := func(geom int) bool { return m.link(m.GeomBodyID[geom]) == 0 }
+	for _, pair := range pairs {
+		if p := s.parameters(pair); !fixed(p.geom[0]) && !fixed(p.geom[1]) {
+			count[min(p.dim, 3)] += colliders[[2]GeomType{m.GeomType[p.geom[0]], m.GeomType[p.geom[1]]}].points
+			dim = max(dim, p.dim)
+		}
+	}
+	return s.equalities()+min(count[1], s.LinkContacts())+min(count[3], s.LinkContacts())*dim > 4*m.Sizes.NV
 }
 
 // joined is a set of contacts of some sets, with the parameters of all of them.
@@ -306,19 +324,31 @@ func (s *System) deepestOfLinks(parts []*contactSet) *contactSet {
 	return set
 }
 
-// selection is the set of the deepest contacts between links of some sets.
+// selection is the set of the deepest contacts between links of some sets, and with what cannot move if that is crowded.
 func (s *System) selection(parts []*contactSet) *contactSet {
 	set := joined(parts)
 	var links [2][]int
 	for _, part := range parts {
 		for i, side := range part.sides {
-			links[i] = append(links[i], slices.Repeat(side.link, part.points)...)
+			of := side.link
+			if side.group == static {
+				of = slices.Repeat([]int{-1}, len(part.geoms))
+			}
+			links[i] = append(links[i], slices.Repeat(of, part.points)...)
 		}
 	}
-	set.acts, set.rows = s.masks(links[1], links[0]), min(s.LinkContacts(), set.margin.Rows)
+	most := s.LinkContacts()
+	if s.crowded {
+		most += s.worldContacts()
+	}
+	set.acts, set.rows = s.masks(links[1], links[0]), min(most, set.margin.Rows)
 	for _, part := range parts {
 		// Twice as many as act, since boxes that overlap along their faces may be apart along their edges.
-		if near := 2 * set.rows; part.boxes() && near < len(part.geoms) {
+		near := 2 * min(s.LinkContacts(), set.margin.Rows)
+		if part.sides[0].group == static || part.sides[1].group == static {
+			near = 2 * s.worldContacts()
+		}
+		if part.boxes() && near < len(part.geoms) {
 			part.near = near
 		}
 	}
@@ -327,8 +357,12 @@ func (s *System) selection(parts []*contactSet) *contactSet {
 		if set.dim == 1 {
 			kind = "without friction"
 		}
-		s.notes = append(s.notes, fmt.Sprintf("of %d possible contacts %s between links, the %d deepest act at a time",
-			set.margin.Rows, kind, set.rows))
+		with := "between links"
+		if s.crowded {
+			with += " or with what cannot move"
+		}
+		s.notes = append(s.notes, fmt.Sprintf("of %d possible contacts %s %s, the %d deepest act at a time", set.margin.Rows,
+			kind, with, set.rows))
 	}
 	return set
 }

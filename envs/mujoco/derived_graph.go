@@ -145,7 +145,7 @@ func (s *System) ExternalForces(state algebra.State) *Node {
 				if side == 0 {
 					signed = x.Neg()
 				}
-				sums[j] = sums[j].Plus(s.perBody(f.bodies, set, contact, side, signed.Materialize()))
+				sums[j] = sums[j].Plus(s.perBody(f.bodies, set, contact, side, false, signed.Materialize()))
 			}
 		}
 	}
@@ -153,8 +153,9 @@ func (s *System) ExternalForces(state algebra.State) *Node {
 	return v.external
 }
 
-// perBody sums a number of each contact of a set over those with one side's geom on each of some bodies.
-func (s *System) perBody(bodies []int, set *contactSet, c contact, side int, x algebra.Num) algebra.Num {
+// perBody sums a number of each contact of a set, or of each with what cannot move, over those with one side's geom on
+// each of some bodies.
+func (s *System) perBody(bodies []int, set *contactSet, c contact, side int, fixed bool, x algebra.Num) algebra.Num {
 	parts := set.parts
 	if parts == nil {
 		parts = []*contactSet{set}
@@ -163,7 +164,11 @@ func (s *System) perBody(bodies []int, set *contactSet, c contact, side int, x a
 	for _, part := range parts {
 		for range part.points {
 			for _, geoms := range part.geoms {
-				rows = append(rows, slices.Index(bodies, s.model.GeomBodyID[geoms[side]]))
+				row, other := slices.Index(bodies, s.model.GeomBodyID[geoms[side]]), s.model.GeomBodyID[geoms[1-side]]
+				if fixed && s.model.link(other) != 0 {
+					row = -1
+				}
+				rows = append(rows, row)
 			}
 		}
 	}

@@ -30,7 +30,8 @@
 //	      solveLinear     newton_graph.go       the step, by the articulated-body algorithm: solve in
 //	                                            solve_graph.go; or solveCoupled in
 //	                                            link_contacts_graph.go, if links touch each other or
-//	                                            joints are held equal
+//	                                            joints are held equal; or solveDense in dense_graph.go,
+//	                                            if that is crowded
 //	      advance         newton_graph.go       lineSearch in line_search_graph.go
 //
 // [System.Agree] compiles the programs of large systems in parts, one for each of these stages (xla.Outline), because
@@ -41,7 +42,9 @@
 // A contact with what cannot move adds a spring to its link, as if to its inertia. So the Newton system has
 // the pattern of the mass matrix, and its factor no other entries. Contacts between links and equalities
 // are not in the factor; solveCoupled adds them as rank-one updates. Of the contacts between links, each
-// copy keeps the deepest ([Options.LinkContacts]), and of many pairs of boxes only the nearest are looked at.
+// copy keeps the deepest ([Options.LinkContacts]), and of many pairs of boxes only the nearest are looked at. Hands have
+// far more rows of such contacts than dofs (System.crowds): all their contacts are in one set, of which each copy keeps
+// the deepest, and the Newton system is a dense matrix.
 //
 // Capsules that are exactly parallel have one contact here, and up to two in MuJoCo. Where the side of a capsule that is
 // nearly parallel to the end of a cylinder touches its rim, MuJoCo has two contacts along a line that is not known: the

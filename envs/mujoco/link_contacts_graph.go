@@ -28,7 +28,11 @@ func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p pa
 		if !between {
 			tangent = append(tangent, found.Frame[1])
 		} else if s.trees() > 1 {
-			at := s.placed(k, part.sides[1], 4)
+			moving := part.sides[1]
+			if moving.group == static {
+				moving = part.sides[0]
+			}
+			at := s.placed(k, moving, 4)
 			for range part.points {
 				origin = append(origin, at)
 			}
@@ -479,22 +483,26 @@ type factored struct {
 	Factor factor
 }
 
+// padded returns the rows in blocks that are solved at once, and [together] more than the last row that acts in a copy.
+func (u update) padded() (update, *Node) {
+	if missing := (together - u.D.Shape().Dimensions[0]%together) % together; missing > 0 {
+		none := func(x *Node) *Node {
+			return Zeros(x.Graph(), shapes.Make(x.DType(), append([]int{missing}, x.Shape().Dimensions[1:]...)...))
+		}
+		u.U, u.D = Concatenate([]*Node{u.U, none(u.U)}, 0), Concatenate([]*Node{u.D, none(u.D)}, 0)
+	}
+	number := Iota(u.D.Graph(), shapes.Make(dtypes.Int32, u.D.Shape().Dimensions...), 0)
+	return u, ReduceAllMax(Where(GreaterThan(u.D, ZerosLike(u.D)), AddScalar(number, together), ZerosLike(number)))
+}
+
 // solveCoupled returns the solution x of the updated matrix times x = b. It updates the inverse row by row
 // (Sherman and Morrison), up to the last row that acts in a copy.
 func (s *System) solveCoupled(k kinematics, f factor, u update, b []algebra.Num) []algebra.Num {
 	g, batch := sizeOf(b)
-	nv, rows := s.model.Sizes.NV, u.D.Shape().Dimensions[0]
-	if missing := (together - rows%together) % together; missing > 0 {
-		none := func(x *Node) *Node {
-			return Zeros(g, shapes.Make(x.DType(), append([]int{missing}, x.Shape().Dimensions[1:]...)...))
-		}
-		u.U, u.D = Concatenate([]*Node{u.U, none(u.U)}, 0), Concatenate([]*Node{u.D, none(u.D)}, 0)
-		rows += missing
-	}
-	number := Iota(g, shapes.Make(dtypes.Int32, u.D.Shape().Dimensions...), 0)
-	last := ReduceAllMax(Where(GreaterThan(u.D, ZerosLike(u.D)), AddScalar(number, together), ZerosLike(number)))
-	c := coupled{U: xla.Store(Transpose(Reshape(u.U, rows/together, together, nv, batch), 1, 2)),
-		D: Reshape(u.D, rows/together, together, batch), Right: Reshape(s.stack(g, batch, b), nv, 1, batch)}
+	nv := s.model.Sizes.NV
+	u, last := u.padded()
+	c := coupled{U: xla.Store(Transpose(Reshape(u.U, -1, together, nv, batch), 1, 2)),
+		D: Reshape(u.D, -1, together, batch), Right: Reshape(s.stack(g, batch, b), nv, 1, batch)}
 	c.Z, c.C, c.X = ZerosLike(c.U), ZerosLike(c.D), ZerosLike(c.Right)
 	own := factored{k.Axis, f}
 	if parts := xla.Flatten(own); len(parts) > 0 { // else all is known, as of masses on slide joints

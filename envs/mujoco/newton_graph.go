@@ -84,8 +84,10 @@ func (s *System) iterate(n newton) newton {
 		n.Iteration = xla.Unfused(n.Iteration)
 	}
 	l := outlined(s, n, s.linearize)
-	l.Factor = outlined(s, l, func(l linear) factor { return s.factorize(l.Kinematics, l.Springs, blocksOf(l.Blocks)) })
-	l.Springs, l.Blocks = nil, nil
+	if !s.crowded {
+		l.Factor = outlined(s, l, func(l linear) factor { return s.factorize(l.Kinematics, l.Springs, blocksOf(l.Blocks)) })
+		l.Springs, l.Blocks = nil, nil
+	}
 	step := outlined(s, l, s.solveLinear)
 	n.At = outlined(s, stepping{n, l.Downhill, step}, s.advance)
 	n.Iteration = AddScalar(n.Iteration, 1)
@@ -129,7 +131,10 @@ func (s *System) linearize(n newton) (l linear) {
 
 // solveLinear returns the step of an iteration.
 func (s *System) solveLinear(l linear) []algebra.Num {
-	if l.Update.U != nil {
+	switch {
+	case s.crowded:
+		return s.solveDense(l)
+	case l.Update.U != nil:
 		return s.solveCoupled(l.Kinematics, l.Factor, l.Update, l.Downhill)
 	}
 	return s.solve(l.Kinematics, l.Factor, l.Downhill)

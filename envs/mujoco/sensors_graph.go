@@ -15,7 +15,7 @@ import (
 type felt struct {
 	control *Node
 	motions motions
-	// Of each of [System.acting]: the contacts, and the forces on their second geoms, none of those between links.
+	// Of each of [System.acting]: the contacts, and the forces on their second geoms.
 	contacts []contact
 	forces   []algebra.Vector
 }
@@ -81,13 +81,13 @@ func (s *System) ContactForce(state algebra.State, control *Node, body string) (
 	}
 	f, sum := s.feel(state, control), zeroVector(1)
 	for n, set := range s.acting {
-		if set.acts != nil {
+		if set.acts != nil && !s.crowded {
 			continue
 		}
-		if set.links > 0 {
+		if set.links > 0 || s.crowded && set.acts != nil {
 			for side, sign := range []float64{-1, 1} {
 				sum = sum.Plus(f.forces[n].Each(func(x algebra.Num) algebra.Num {
-					return s.perBody([]int{i}, set, f.contacts[n], side, x).Scale(sign)
+					return s.perBody([]int{i}, set, f.contacts[n], side, true, x).Scale(sign)
 				}))
 			}
 			continue

@@ -27,6 +27,7 @@ type System struct {
 	contacts []*contactSet
 	acting   []*contactSet // contacts without those between links, and the deepest of these
 	options  Options
+	crowded  bool // see [System.crowds]
 	parted   bool // its programs are compiled in parts, see [outlined]
 	notes    []string
 
@@ -51,7 +52,8 @@ type Options struct {
 	// friction (condim 1) and of those with it; 0 means a quarter more than MuJoCo had in random rollouts when it compiled
 	// the model, from 12 to 48. Of more, the deepest act, and links sink into each other at the others until these are
 	// among the deepest. Results are exact as long as no more touch, and the faces of no more than twice as many pairs of
-	// boxes overlap.
+	// boxes overlap. If they make more than four times as many rows as there are dofs, as in hands, contacts with what
+	// cannot move are among them, and 24 more act.
 	LinkContacts int
 	// Terrain replaces the planes of the model; nil: they stay.
 	Terrain *Terrain
@@ -66,7 +68,8 @@ type Options struct {
 	// [System.ExternalForces].
 	Late bool
 
-	worldContacts int // see [System.worldContacts]; 0: the default
+	worldContacts int  // see [System.worldContacts]; 0: the default
+	crowded       bool // as if [System.crowds]
 }
 
 // NewSystem prepares a model. Its errors are those of [Model.Check].
