@@ -119,8 +119,9 @@ func (s *System) activationRates(in inputs) algebra.Num {
 	filters := s.ofActivations(func(a Activation) float64 {
 		return number(s.model.ActuatorDynType[a.Actuator] > DynIntegrator)
 	})
-	// An integrator adds what it is told, a filter follows it.
-	return in.Command.Minus(in.Act.Times(filters)).Over(s.ofActivations(s.model.timeConstant)).Materialize()
+	// An integrator adds what it is told, a filter follows it. Known factors of 1 cost nothing.
+	return in.Command.Minus(in.Act.Times(filters)).Over(s.ofActivations(s.model.timeConstant)).
+		Times(s.ofActivations(func(a Activation) float64 { return number(!s.model.disabled(a.Actuator)) })).Materialize()
 }
 
 // nextActivations returns the activations after a time step at such rates.

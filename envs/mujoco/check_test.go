@@ -86,8 +86,8 @@ func TestCheckRefuses(t *testing.T) {
 // One error names all that is not modelled, and some elements of each field.
 func TestCheckNamesEverything(t *testing.T) {
 	m := go1()
-	m.Opt.EnableFlags, m.Opt.DisableActuator, m.Opt.Integrator = 1<<0|1<<1|1<<4, 1, 2
-	m.ActuatorDynType[2], m.ActuatorTrnType[3], m.ActuatorGainType[0], m.ActuatorBiasType[1] = 1, 3, 2, 5
+	m.Opt.EnableFlags, m.Opt.Integrator = 1<<0|1<<1|1<<4, 2
+	m.ActuatorTrnType[3], m.ActuatorGainType[0], m.ActuatorBiasType[1] = 3, 2, 5
 	for i := range m.ActuatorDelay {
 		m.ActuatorDelay[i] = 1
 	}
@@ -100,7 +100,7 @@ func TestCheckNamesEverything(t *testing.T) {
 		"fluidshape ellipsoid of geom 1 of body \"trunk\" (geom_fluid)",
 		"actuator \"FL_hip\" of a tendon that wraps around a geom (actuator_trntype)",
 		"actuator \"FR_hip\" with muscle (actuator_gaintype)",
-		"actuator \"FR_thigh\" with user (actuator_biastype)", "which is disabled and has an activation (opt.disableactuator)",
+		"actuator \"FR_thigh\" with user (actuator_biastype)",
 		"actuator \"FR_calf\" and 9 more (actuator_delay)", `contact of cylinder and cylinder`)
 	m = compiled("accepted/own_ball")
 	m.Opt.Integrator, m.Opt.Viscosity = ImplicitFast, 1

@@ -117,18 +117,13 @@ func (c *checker) actuators() {
 			c.refuse("actuator_dyntype", "%s, a servo of a ball joint with an activation", c.actuator(i))
 		}
 	}
-	for i, kind := range c.ActuatorDynType {
-		if kind > 0 && c.disabled(i) {
-			c.refuse("opt.disableactuator", "%s, which is disabled and has an activation", c.actuator(i))
-		}
-	}
 	refuseNonzero(c, "actuator_delay", c.ActuatorDelay, c.actuator)
 	refuseNonzero(c, "actuator_damping", c.ActuatorDamping, c.actuator)
 	refuseNonzero(c, "actuator_dampingpoly", c.ActuatorDampingPoly, c.actuator)
 	refuseNonzero(c, "actuator_armature", c.ActuatorArmature, c.actuator)
 }
 
-// disabled reports whether an actuator is of a group that exerts no forces.
+// disabled reports whether an actuator is of a group that exerts no forces and keeps its activations.
 func (m *Model) disabled(actuator int) bool {
 	group := m.ActuatorGroup[actuator]
 	return group >= 0 && group < 31 && m.Opt.DisableActuator>>group&1 != 0
