@@ -92,11 +92,20 @@ func planeBox(c *contactSet, a, b place) (out []touch) {
 	return out
 }
 
-// balls is the contact of two balls.
-func balls(a, b algebra.Vector, radiusA, radiusB algebra.Num) touch {
+// balls is the contact of two balls on axes. If their centres coincide, its normal is perpendicular to both axes, or
+// along x if these are parallel (mjraw_SphereSphere).
+func balls(a, b, axisA, axisB algebra.Vector, radiusA, radiusB algebra.Num) touch {
 	between := b.Minus(a).Materialize()
-	length := between.Dot(between).Sqrt().Max(algebra.Constant(radiusA.Rows, 1e-15)).Materialize()
+	rows := radiusA.Rows
+	length := between.Dot(between).Sqrt().Max(algebra.Constant(rows, 1e-15)).Materialize()
 	n := between.Over(length)
+	if !between.Y.Is(0) { // out of the plane of planar robots nothing can move
+		across := axisA.Cross(axisB).Materialize()
+		sine := across.Dot(across).Sqrt().Materialize()
+		across = sine.Below(1e-6).ChooseVector(unit(rows, 0), across.Over(sine.Max(algebra.Constant(rows, 1e-15))))
+		// What is nearer is rounding.
+		n = length.Below(1e-6).ChooseVector(across, n).Materialize()
+	}
 	distance := length.Minus(radiusA).Minus(radiusB)
 	return touch{distance: distance, normal: n, point: a.Plus(n.By(radiusA.Plus(distance.Scale(0.5))))}
 }
@@ -115,7 +124,8 @@ func capsules(c *contactSet, a, b place) []touch {
 	x := limited(bb.Times(u).Minus(ab.Times(v)).Over(determinant)).Materialize()
 	y := limited(v.Minus(ab.Times(x)).Over(bb)).Materialize()
 	x = limited(u.Minus(ab.Times(y)).Over(aa)).Materialize()
-	return []touch{balls(a.position.Plus(one.By(x)), b.position.Plus(other.By(y)), c.sizes[0].X, c.sizes[1].X)}
+	return []touch{balls(a.position.Plus(one.By(x)), b.position.Plus(other.By(y)), a.turn.Z, b.turn.Z, c.sizes[0].X,
+		c.sizes[1].X)}
 }
 
 // sphereBox is the contact of a sphere with a box.

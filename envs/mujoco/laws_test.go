@@ -11,10 +11,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
 )
 
 // lawModel reads a model of testdata.
@@ -260,5 +262,26 @@ func TestNearestBoxesAreFound(t *testing.T) {
 	}
 	if len(set.geoms) <= set.near || touching == 0 {
 		t.Errorf("%d pairs, and %d contacts: this tests nothing", len(set.geoms), touching)
+	}
+}
+
+// Where rounding alone keeps two centres apart, the normal is perpendicular to both axes, or along x if these are parallel.
+func TestCentresThatCoincide(t *testing.T) {
+	for axis, want := range [][]float64{{1, 0, 0}, {0, 0, 1}, {0, -1, 0}} { // by the second axis; the first is x
+		out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) (out []*graph.Node) {
+			var center [3]algebra.Num
+			for i := range center {
+				center[i] = algebra.Num{Rows: 1, Node: graph.Reshape(xla.Row(in[0], graph.Const(in[0].Graph(), int32(i))), -1)}
+			}
+			radius := algebra.Constant(1, 0.02)
+			at := algebra.Vector{X: center[0], Y: center[1], Z: center[2]}
+			n := balls(zeroVector(1), at, unit(1, 0), unit(1, axis), radius, radius).normal
+			return []*graph.Node{graph.Stack([]*graph.Node{n.X.Node, n.Y.Node, n.Z.Node}, 0)}
+		}, batchLast([][]float64{{0, 0, 0}, {2e-8, -4e-8, 1e-8}}))
+		for _, got := range batchFirst(t, out[0]) {
+			if distance(got, want) > 1e-6 {
+				t.Errorf("axes x and %c: normal %v, want %v", "xyz"[axis], got, want)
+			}
+		}
 	}
 }
