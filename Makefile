@@ -411,7 +411,7 @@ gopls: check ## install completion and documentation for cells (`make lab` does 
 # Compiles the libraries with progress, so that they are in Go's cache for cells and tests.
 .PHONY: compile
 compile: check
-	@$(PYTHON) tools/gobuild.py -label "qdnb and its libraries" build ./...
+	@$(PYTHON) tools/gobuild.py -label "qdnb and its libraries" compile ./...
 
 # Without a plugin everything runs on GoMLX's Go backend, but slowly, so failures are ignored.
 .PHONY: plugin

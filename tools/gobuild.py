@@ -1,5 +1,6 @@
-"""gobuild.py [-C DIR] -label TEXT build|install PACKAGES...: `go build` or `go install` with progress and an ETA.
+"""gobuild.py [-C DIR] -label TEXT compile|install PACKAGES...: compiles or installs packages with progress and an ETA.
 
+`go list -export` compiles: `go build` would also link all main packages each time, and discard them.
 Silent if everything is already built. Module downloads, which `go` reports one by one, are counted, too; their total
 is not known in advance. Needs only Python's standard library.
 """
@@ -42,8 +43,10 @@ def run(command: list[str], cwd: str, on_line: Callable[[str], bool], show: Call
 
 
 def stale_packages(cwd: str, packages: list[str]) -> int:
-    """The number of packages to compile, or 0 if go cannot tell."""
-    command = ["go", "list", "-e", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", *packages]
+    """The number of packages to compile, or 0 if go cannot tell. Main packages that are compiled lack being installed."""
+    compiled = "not installed but available in build cache"
+    stale = f'{{{{if and .Stale (ne .StaleReason "{compiled}")}}}}{{{{.ImportPath}}}}{{{{end}}}}'
+    command = ["go", "list", "-e", "-deps", "-f", stale, *packages]
     listed = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     return len(listed.stdout.split()) if listed.returncode == 0 else 0
 
@@ -52,7 +55,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-C", dest="cwd", default=".", help="run in this folder")
     parser.add_argument("-label", required=True, help="description of what is built")
-    parser.add_argument("command", choices=["build", "install"])
+    parser.add_argument("command", choices=["compile", "install"])
     parser.add_argument("packages", nargs="+")
     args = parser.parse_args()
 
@@ -95,7 +98,8 @@ def main() -> int:
             if total or built:
                 status.show(f"{args.label}: compiled {built} of {max(total, built)} packages in {duration(elapsed)}{left}")
 
-        code, errors = run(["go", args.command, "-v", *args.packages], args.cwd, compiling, show_compiled)
+        command = ["list", "-export"] if args.command == "compile" else ["install"]
+        code, errors = run(["go", *command, "-v", *args.packages], args.cwd, compiling, show_compiled)
         if code == 0 and built:
             status.print(f"{args.label}: compiled {built} package{'s' if built > 1 else ''} in {duration(time.monotonic() - start)}")
     status.clear()

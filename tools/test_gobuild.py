@@ -52,6 +52,16 @@ class TestGobuild(unittest.TestCase):
         self.assertGreater(len(waiting), 2, shown)
         self.assertIn(b"it: compiled 2 packages in", shown)
 
+    def test_links_nothing(self) -> None:
+        (self.folder / "go.mod").write_text("module m\ngo 1.24\n")
+        # This cannot be linked.
+        (self.folder / "main.go").write_text("package main\nfunc missing()\nfunc main() { missing() }\n")
+        (self.folder / "empty.s").touch()
+        command = [sys.executable, ROOT / "tools/gobuild.py", "-C", self.folder, "-label", "it", "compile", "."]
+        first, again = (subprocess.run(command, capture_output=True, text=True) for _ in range(2))
+        self.assertIn("it: compiled 1 package in", first.stderr)
+        self.assertEqual((first.returncode, again.returncode, again.stderr), (0, 0, ""))
+
     def test_lab_starts_before_gopls_is_built(self) -> None:
         # A copy of the Makefile and the tools; gopls is never finished, and what follows records that it was started.
         shutil.copy(ROOT / "Makefile", self.folder)
