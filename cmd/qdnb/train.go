@@ -150,6 +150,11 @@ func (c *trainCmd) Run(ctx context.Context) error {
 			fmt.Fprintln(stdout)
 		}
 		printRun(run, c.Verbose)
+		if name := shellWord(run.Dir); c.Robot != "" {
+			fmt.Fprintf(stdout, "next           qdnb play %s, or qdnb show %s\n", name, name)
+		} else {
+			fmt.Fprintf(stdout, "next           qdnb show %s\n", name)
+		}
 	}
 	return err
 }

@@ -65,9 +65,9 @@ func Draw(d Drawing, err error) {
 }
 
 // Interruptible returns a context that is cancelled by SIGINT, which Jupyter sends to interrupt a
-// cell, or by SIGTERM. Functions that compute runs then save a checkpoint and return, once XLA has
-// compiled, which nothing interrupts: so SIGINT prints a line at once. A second signal ends the process
-// at once. All calls return the same context.
+// cell, or by SIGTERM, and prints a line. Functions that compute runs then save a checkpoint and
+// return, once XLA has computed the generation or compiled, which nothing interrupts. A second signal ends the
+// process at once. All calls return the same context.
 func Interruptible() context.Context { return interruptible() }
 
 var interruptible = sync.OnceValue(func() context.Context {
@@ -75,14 +75,13 @@ var interruptible = sync.OnceValue(func() context.Context {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		received := <-signals
+		<-signals
 		signal.Stop(signals) // the second signal finds no handler
-		if received == os.Interrupt {
-			if term.IsTerminal(int(os.Stderr.Fd())) {
-				fmt.Fprintln(os.Stderr) // leaves the line of a progress bar
-			}
-			fmt.Fprintln(os.Stderr, "qdnb: stopping, which may wait for a compilation; interrupt again to end at once")
+		if term.IsTerminal(int(os.Stderr.Fd())) {
+			fmt.Fprintln(os.Stderr) // leaves the line of a progress bar
 		}
+		fmt.Fprintln(os.Stderr, "qdnb: stopping when the running generation or compilation is finished; interrupt again "+
+			"to end at once")
 		cancel()
 	}()
 	return ctx

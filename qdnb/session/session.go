@@ -134,6 +134,9 @@ func (s *session) restore(ctx context.Context, w *runs.Writer, from runs.Checkpo
 	if err := s.compile(from.Arrays); err != nil {
 		return err
 	}
+	if state, _ := s.describe(); s.reached >= 0 && !s.Spec.Quiet {
+		s.bar.Notice("resuming %s at %s", w.Name(), state)
+	}
 	use := machineUse(s.platform, from.Generation)
 	if use.Programs, err = s.Digest(); err != nil {
 		return err

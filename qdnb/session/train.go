@@ -219,7 +219,6 @@ func (s *session) advance(ctx context.Context) error {
 		return nil
 	}
 	state, _ := s.describe()
-	s.bar.Done(fmt.Sprintf("stopped at %s; %s", state, cell.Rerun()))
 	return fmt.Errorf("%w: %s is saved at %s; %s", ErrInterrupted, s.writer.Dir, state, cell.Rerun())
 }
 
