@@ -144,8 +144,13 @@ func (c *evalCmd) Run(ctx context.Context) error {
 			if r.Cell {
 				kind = "cell "
 			}
-			fmt.Fprintf(stdout, "%s %-6d   fitness %.6g, std %.4g, median %.6g; descriptor %.4g\n", kind, r.Number,
-				r.Mean(), r.Std(), r.Median(), r.Descriptor())
+			stored := ""
+			if fitness, _, err := storedOf(run, r.Cell, r.Number); err == nil && fitness == fitness && spec.Environment == nil &&
+				spec.Conditions == nil {
+				stored = fmt.Sprintf(" (in training %.6g)", fitness)
+			}
+			fmt.Fprintf(stdout, "%s %-6d   fitness %.6g%s, std %.4g, median %.6g; descriptor %.4g\n", kind, r.Number,
+				r.Mean(), stored, r.Std(), r.Median(), r.Descriptor())
 		}
 		return nil
 	}

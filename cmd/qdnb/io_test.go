@@ -162,17 +162,21 @@ func TestTrainRobot(t *testing.T) {
 
 	must.Do(os.Remove(file))
 	run := must.Get(filepath.Glob(filepath.Join(folder, "map-elites-my-hopper-0-*")))[0]
+	errtest.Contains(t, stdout, "next           qdnb play "+run+", or qdnb show "+run+"\n")
 	again, _ := succeed(t, append([]string{"train", "--robot", filepath.Join(run, "robot.json")}, train[3:]...)...)
 	errtest.Equal(t, "trained from its folder", again, stdout)
 	succeed(t, "show", run)
 	succeed(t, "eval", run, "--episodes", "2", "--backend", "go", "--actuators", "0.5")
+	stdout, _ = succeed(t, "eval", run, "--episodes", "2", "--backend", "go")
+	errtest.Contains(t, stdout, fmt.Sprintf(" (in training %.6g), std", must.Get(runs.Open(run)).Status.MaxFitness))
 	succeed(t, "export", run, "--out", filepath.Join(dir, "gait.onnx"))
 	var contract struct{ Observations []envs.Component }
 	must.Do(json.Unmarshal(must.Get(os.ReadFile(filepath.Join(dir, "gait.json"))), &contract))
 
 	extended := append(append([]string{}, train[:2]...), filepath.Join(run, "robot.json"))
 	extended = append(append(extended, train[3:]...), "--generations", "2")
-	succeed(t, extended...)
+	_, stderr = succeed(t, extended...)
+	errtest.Contains(t, stderr, "qdnb: resuming "+filepath.Base(run)+" at generation 1\n")
 
 	refuses(t, []mistake{
 		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--feet", "toe"}, 1, "unknown foot"},
@@ -213,6 +217,15 @@ func TestSaveOnAFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "robot.png")
 	_, err := save(path, func(string) error { return &os.PathError{Op: "write", Path: "robot.png~", Err: syscall.ENOSPC} })
 	errtest.Want(t, err, "no space left to write "+path, "free space")
+}
+
+// What is not shown is a note with what helps.
+func TestUnshown(t *testing.T) {
+	missing := errors.New("No module named 'glfw'")
+	errtest.Contains(t, unshown(missing, ""), "python3 -m pip install mujoco==", "--out gait.gif")
+	errtest.Contains(t, unshown(errors.New("there is no screen"), ""), "(there is no screen): --out gait.gif")
+	errtest.Equal(t, "a file", unshown(missing, "a.gif"), "MuJoCo cannot draw on this machine: a.gif is drawn as by "+
+		"`qdnb show`")
 }
 
 // A gait is compared by its distances, and a policy that follows commands by its fitnesses.

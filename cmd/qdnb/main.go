@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -59,7 +60,11 @@ func main() {
 		kong.BindToProvider(func() (context.Context, error) { return nb.Interruptible(), nil }),
 	)
 	addHelp(parser)
-	ctx, err := parser.Parse(os.Args[1:])
+	ctx, err := parser.Parse(joined(os.Args[1:]))
+	if wrong := (*kong.ParseError)(nil); errors.As(err, &wrong) && strings.HasPrefix(err.Error(), "expected one of ") {
+		_ = wrong.Context.PrintUsage(false) // no command is named
+		os.Exit(exitUsage)
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "qdnb: %s (see `%s --help`)\n", oneLine(err), commandOf(err))
 		os.Exit(exitUsage)
@@ -81,6 +86,21 @@ func main() {
 		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(err))
 		os.Exit(1)
 	}
+}
+
+// lead matches the values of flags that begin as flags do: numbers, and the axes of --forward.
+var lead = regexp.MustCompile(`^-([xy]$|[0-9.])`)
+
+// joined joins long flags with such values, as in --generations=-1.
+func joined(args []string) (list []string) {
+	for i, arg := range args {
+		if last := i - 1; last >= 0 && strings.HasPrefix(args[last], "--") && args[last] != "--" && lead.MatchString(arg) {
+			list[len(list)-1] += "=" + arg
+		} else {
+			list = append(list, arg)
+		}
+	}
+	return list
 }
 
 // commandOf returns the command whose flags or arguments are wrong, as far as it was parsed.

@@ -175,7 +175,7 @@ func TestMistakes(t *testing.T) {
 
 		{[]string{"train", "--env", "pointmaze"}, exitUsage, "--algorithm"},
 		{train("--set", "bach=3"), 1, `did you mean "batch"`},
-		{train("--generations=-1"), 1, "generations"},
+		{train("--generations", "-1"), 1, "--generations must be 1 or more"},
 		{train("--generations=0"), 1, "--generations must be 1 or more"},
 		{train("--time=0s"), 1, "--time must be more than 0"},
 		{train("--corrected", "1000000000"), 1, "--corrected (Spec.Corrected) must be between 0 and"},
@@ -279,6 +279,11 @@ func TestVersionAndHelp(t *testing.T) {
 		stdout, _ := succeed(t, arg)
 		errtest.Contains(t, stdout, "qdnb      ", "commit    ", "go        "+runtime.Version(),
 			"module    github.com/gomlx/gomlx v", "plugin    ")
+	}
+	for _, path := range []string{"", "sweep"} { // no command is named
+		want, _, _ := invoke(t, append(strings.Fields(path), "--help")...)
+		got, stderr, status := invoke(t, strings.Fields(path)...)
+		errtest.Equal(t, path, fmt.Sprint(got, stderr, status), fmt.Sprint(want, exitUsage))
 	}
 	for _, path := range []string{"", "train", "sweep", "sweep plan", "help"} {
 		command := strings.Fields(path)

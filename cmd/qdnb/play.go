@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/mujoco/compiler"
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/internal/progress"
@@ -88,12 +89,11 @@ func (c *playCmd) Run(ctx context.Context) error {
 	} else {
 		fmt.Fprint(stdout, found)
 	}
-	switch {
-	case c.Out != "" && unseen != nil:
-		fmt.Fprintf(os.Stderr, "qdnb: MuJoCo cannot draw here (%s): drawn as by `qdnb show`\n", oneLine(unseen))
+	if unseen != nil {
+		fmt.Fprintf(os.Stderr, "note: %s\n", unshown(unseen, c.Out))
+	}
+	if c.Out != "" && unseen != nil {
 		frames, err = framesOf(played.MuJoCo.Film)
-	case unseen != nil:
-		fmt.Fprintf(os.Stderr, "qdnb: MuJoCo's viewer cannot be opened (%s): --out gait.gif writes a file\n", oneLine(unseen))
 	}
 	if err != nil || c.Out == "" {
 		return err
@@ -103,6 +103,18 @@ func (c *playCmd) Run(ctx context.Context) error {
 		fmt.Fprintf(stdout, "movie          %s (%d kB)\n", c.Out, size/1000)
 	}
 	return err
+}
+
+// unshown says what helps if MuJoCo cannot draw. The errors of OpenGL are long, and a file is drawn without.
+func unshown(why error, out string) string {
+	switch {
+	case out != "":
+		return "MuJoCo cannot draw on this machine: " + out + " is drawn as by `qdnb show`"
+	case strings.Contains(why.Error(), "No module named"): // the compiler's package is without the viewer
+		return fmt.Sprintf("MuJoCo's viewer is not installed: `python3 -m pip install mujoco==%s` installs it, and "+
+			"--out gait.gif writes a file instead", mujoco.Version)
+	}
+	return fmt.Sprintf("MuJoCo's viewer cannot be opened (%s): --out gait.gif writes a file instead", oneLine(why))
 }
 
 // engineStats are the distances in an engine, m, or the fitnesses if the task is to follow commands.

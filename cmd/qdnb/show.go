@@ -178,24 +178,29 @@ func printStored(run *runs.Run, numbers, cells []int) error {
 		return err
 	}
 	for _, p := range set.Policies {
-		var fitness float64
-		var descriptor []float64
-		if p.Cell {
-			r, err := run.RepertoireMap()
-			if err != nil {
-				return err
-			}
-			fitness, descriptor = float64(r.Fitnesses[p.Number]), lists.Convert[float64](r.Descriptor(p.Number))
-		} else {
-			skills, err := run.Evaluation()
-			if err != nil {
-				return err
-			}
-			fitness, descriptor = skills.Mean(p.Number)
+		fitness, descriptor, err := storedOf(run, p.Cell, p.Number)
+		if err != nil {
+			return err
 		}
 		fmt.Fprintf(stdout, "%-14s fitness %.6g, descriptor %.4g, as stored by training; %v\n", p, fitness, descriptor, network)
 	}
 	return nil
+}
+
+// storedOf returns the fitness and the descriptor of a cell or skill as training stored them.
+func storedOf(run *runs.Run, cell bool, number int) (fitness float64, descriptor []float64, err error) {
+	if cell {
+		r, err := run.RepertoireMap()
+		if err != nil {
+			return 0, nil, err
+		}
+		return float64(r.Fitnesses[number]), lists.Convert[float64](r.Descriptor(number)), nil
+	}
+	skills, err := run.Evaluation()
+	if err == nil {
+		fitness, descriptor = skills.Mean(number)
+	}
+	return fitness, descriptor, err
 }
 
 // counter returns a function that shows on a bar how much of some work is done.
@@ -327,8 +332,8 @@ func drawings(ctx context.Context, run *runs.Run, spec qdnb.PlaySpec) (list []dr
 	default:
 		add("repertoire", true, func() (saver, error) { return figures.Repertoire(run) })
 		if newest.Dims > 2 {
-			fmt.Fprintf(stdout, "no maps        of snapshots or hypervolumes: they have at most 2 descriptor components, not %d\n",
-				newest.Dims)
+			fmt.Fprintf(stdout, "not drawn      maps of snapshots and of hypervolumes, which need one or two descriptor "+
+				"components: the run has %d\n", newest.Dims)
 		}
 	}
 	fronts := newest != nil && len(newest.Reference) > 1

@@ -225,9 +225,9 @@ func TestShowOfStoredRuns(t *testing.T) {
 		{2, 2, drawn + " snapshots.png", "invalid        312 of 2000 evaluations were not finite, and were left out\n"},
 		{2, math.Inf(-1), drawn + " snapshots.png", "complete; no evaluation was finite: see what envtest.Check says"},
 		{1, 2, drawn + " snapshots.png", ""},
-		{3, 2, drawn, "they have at most 2 descriptor components, not 3"},
-		{4, 2, drawn, "they have at most 2 descriptor components, not 4"},
-		{7, 2, drawn, "they have at most 2 descriptor components, not 7"},
+		{3, 2, drawn, "need one or two descriptor components: the run has 3"},
+		{4, 2, drawn, "need one or two descriptor components: the run has 4"},
+		{7, 2, drawn, "need one or two descriptor components: the run has 7"},
 	} {
 		run := storedRun(t, t.TempDir(), "elsewhere", c.dims, runs.Status{Observations: 2, Actions: 2,
 			MaxFitness: c.best, Invalid: 312, Progress: runs.Progress{Evaluations: 2000}})
