@@ -99,7 +99,7 @@ func (c *comparison) table(methods, envs []string) *tables.Table {
 	}
 	t.Notes = append([]string{"Share: of the paper's environment steps. Equal shares: at the share next to the " +
 		"environment, which all methods reached. =, ↓, ↑: inside, below or above the paper's median ± " +
-		"standard deviation. At: the share of the steps after which the paper's median was reached."},
+		"standard deviation. After “at”: the share of the steps after which the paper's median was reached."},
 		lists.Map(c.numbered(), unlinked)...)
 	return t
 }
