@@ -338,7 +338,8 @@ func TestRobot(t *testing.T) {
 		}
 	}
 	refuses(t, mistake{[]string{"robot", ant, "--verify"}, 1, "give that file"},
-		mistake{[]string{"robot", "../../envs/mujoco/testdata/refused/mocap_model.json", "--picture", picture}, 1, "(nmocap)"})
+		mistake{[]string{"robot", "../../envs/mujoco/testdata/refused/noslip_model.json", "--picture", picture}, 1,
+			"noslip_iterations"})
 	stdout, _ = succeed(t, "robot", "../../envs/robots/go1.json", "--picture", picture)
 	errtest.Contains(t, stdout, "\nFR_calf - RL_calf    8\n", "of 97 possible contacts without friction between links",
 		"of 65 possible contacts with friction between links")
