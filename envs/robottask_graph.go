@@ -389,9 +389,9 @@ func ReadRobot(ctx context.Context, path string, task RobotTask) (*Rigid, error)
 	case ".urdf":
 		return nil, fmt.Errorf("%s: a URDF has no free joint, floor or actuators: write a scene.xml that has them and attaches "+
 			"it, of ten lines as in docs/guides/own_robot.md, and give that file", path)
+	case ".xml", ".json":
 	default:
 		return nil, fmt.Errorf("%s: want a robot for MuJoCo, which ends in .xml or .json", path)
-	case ".xml", ".json":
 	}
 	model, err := robots.ReadMJCF(ctx, path)
 	if err != nil {
