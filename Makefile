@@ -52,7 +52,7 @@ STEP := $(PYTHON) tools/ledger.py $(if $(RECORD),--record)
 .PHONY: test
 test: setup lint ## lint, go test, a part of race and fuzz, then all experiments and notebooks at smoke scale (RECORD=1 keeps the times)
 	@echo "== go test ./..."
-	@$(STEP) "go test" go test -vet=off -timeout 30m ./qdnb ./...
+	@$(STEP) "go test" go test -vet=off -timeout 30m ./qdnb ./envs/mujoco ./...
 	@echo "== tests of the tools"
 	@$(STEP) tools $(PYTHON) -m unittest -q tools/test_*.py
 	@$(STEP) race $(MAKE) --no-print-directory race RACE="./internal/npz/... ./internal/progress ./qdnb/plot/scene ./qdnb/runs"
