@@ -48,7 +48,7 @@ lab: setup ## open the notebooks in JupyterLab (LAB_ARGS=... for its options)
 # Runs a step and says how long it took. RECORD=1 appends the times to docs/performance.csv.
 STEP := $(PYTHON) tools/ledger.py $(if $(RECORD),--record)
 
-# The tests of package qdnb take longest, so that they start first.
+# The tests of packages qdnb and envs/mujoco take longest, so they start first.
 .PHONY: test
 test: setup lint ## lint, go test, a part of race and fuzz, then all experiments and notebooks at smoke scale (RECORD=1 keeps the times)
 	@echo "== go test ./..."

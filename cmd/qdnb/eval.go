@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -145,8 +146,8 @@ func (c *evalCmd) Run(ctx context.Context) error {
 				kind = "cell "
 			}
 			stored := ""
-			if fitness, _, err := storedOf(run, r.Cell, r.Number); err == nil && fitness == fitness && spec.Environment == nil &&
-				spec.Conditions == nil {
+			fitness, _, err := storedOf(run, r.Cell, r.Number)
+			if err == nil && !math.IsNaN(fitness) && spec.Environment == nil && spec.Conditions == nil {
 				stored = fmt.Sprintf(" (in training %.6g)", fitness)
 			}
 			fmt.Fprintf(stdout, "%s %-6d   fitness %.6g%s, std %.4g, median %.6g; descriptor %.4g\n", kind, r.Number,

@@ -103,7 +103,7 @@ func balls(a, b, axisA, axisB algebra.Vector, radiusA, radiusB algebra.Num) touc
 		across := axisA.Cross(axisB).Materialize()
 		sine := across.Dot(across).Sqrt().Materialize()
 		across = sine.Below(1e-6).ChooseVector(unit(rows, 0), across.Over(sine.Max(algebra.Constant(rows, 1e-15))))
-		// What is nearer is rounding.
+		// Rounding alone keeps centres apart that are this near.
 		n = length.Below(1e-6).ChooseVector(across, n).Materialize()
 	}
 	distance := length.Minus(radiusA).Minus(radiusB)

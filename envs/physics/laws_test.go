@@ -252,6 +252,34 @@ func TestSystemCopiesItsModel(t *testing.T) {
 	}
 }
 
+// Without gravity and contacts, actuators do not move the centre of mass.
+func TestMomentum(t *testing.T) {
+	both(t, func(t *testing.T, d physics.Dynamics) {
+		m := robots.Ant(d)
+		m.Gravity, m.Collide = physics.Vec{}, nil
+		for i := range m.Bodies {
+			m.Bodies[i].Visual = true
+		}
+		s := system(t, m)
+		start := posed(t, s, []float32{0, 0.9, 0.1, -0.9, 0, -0.8, -0.1, 0.7}, nil)
+		out := run(t, xlatest.Quick(t), s, start, []float32{1, -1, 0.5, 0.3, -1, 1, 0.2, -0.7}, 5)
+		moved := 0.0
+		for axis := range 3 {
+			total := 0.0
+			for i, b := range m.Bodies {
+				if !b.Fixed {
+					total += b.Mass * float64(out[2][3*i+axis])
+					moved = max(moved, math.Abs(float64(out[2][3*i+axis])))
+				}
+			}
+			near(t, "momentum", total, 0, 2e-3)
+		}
+		if moved < 0.1 {
+			t.Errorf("nothing moves faster than %g", moved)
+		}
+	})
+}
+
 // A copy with NaN coordinates does not affect the other copies.
 func TestCopiesAreIndependent(t *testing.T) {
 	s := system(t, robots.Trap(robots.Ant(physics.PositionBased)))
