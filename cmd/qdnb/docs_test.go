@@ -408,8 +408,12 @@ func TestNotebookCheckListsOutdatedOutputs(t *testing.T) {
 	trained := func(run string) string { return strings.Replace(of(run, 2), "{", `{"qdnb_trained":"true",`, 1) }
 
 	if stdout, stderr, status := check(trained(small), of(small, generation), `{}`); status != 0 ||
-		stdout != "2 outputs name their runs; none is outdated\n" {
+		stdout != "2 outputs name their runs; none that could be compared is outdated\n" {
 		t.Errorf("status %d, %s%s", status, stdout, stderr)
+	}
+	if stdout, stderr, status := check(of(small+"x", 2)); status != 0 ||
+		!strings.HasPrefix(stdout, "outputs whose runs are not here: 1; ") {
+		t.Errorf("a run that is not shipped: status %d, %s%s", status, stdout, stderr)
 	}
 	programs := filepath.Join(dir, large, "status.json")
 	before := must.Get(os.ReadFile(programs))
@@ -421,10 +425,10 @@ func TestNotebookCheckListsOutdatedOutputs(t *testing.T) {
 		outputs []string
 		says    string
 	}{
-		{[]string{of(small+"x", 2)}, "cell 1, output 2: " + filepath.Base(small) + "x is not there any more"},
 		{[]string{of(small, 1)}, "is shown at generation 1 and is now at 2"},
 		{[]string{`{}`, of(large, 2)},
-			"cell 2, output 2: " + filepath.Base(large) + " was computed by other programs than today's"},
+			"cell 2: " + filepath.Base(large) + " was computed by other programs than today's"},
+		{[]string{of(small, 1), of(small, 1)}, "cells 1, 2: " + filepath.Base(small) + " is shown at generation 1"},
 		{[]string{trained(large), of(small, 2)}, "has other settings than " + filepath.Base(large) + ", which a cell trained"},
 	} {
 		stdout, stderr, status := check(test.outputs...)

@@ -31,20 +31,33 @@ type checkCmd struct {
 // outdatedOutput is an output of a notebook with runs, or plans, that are no longer those of the code.
 type outdatedOutput struct {
 	Notebook string            `json:"notebook"`
-	Cell     int               `json:"cell"`   // of the code cells, from 1
-	Output   int               `json:"output"` // of the cell, from 1
-	Runs     int               `json:"runs"`   // that it shows
-	Outdated map[string]string `json:"outdated"`
+	Cell     int               `json:"cell"`     // of the code cells, from 1
+	Output   int               `json:"output"`   // of the cell, from 1
+	Outdated map[string]string `json:"outdated"` // a reason for each such run or plan
 }
 
-// String says the reason for one of the runs.
-func (o outdatedOutput) String() string {
-	name := slices.Sorted(maps.Keys(o.Outdated))[0]
-	text := fmt.Sprintf("%s, cell %d, output %d: %s %s", o.Notebook, o.Cell, o.Output, name, o.Outdated[name])
-	if o.Runs > 1 {
-		text += fmt.Sprintf(" (%d of its %d runs are outdated)", len(o.Outdated), o.Runs)
+// byReason returns a line for each reason, with the cells whose outputs it makes outdated.
+func byReason(outdated []outdatedOutput) (lines []string) {
+	type reason struct{ notebook, text string }
+	cells := map[reason][]string{}
+	var reasons []reason
+	for _, o := range outdated {
+		for _, name := range slices.Sorted(maps.Keys(o.Outdated)) {
+			r := reason{o.Notebook, name + " " + o.Outdated[name]}
+			if cells[r] == nil {
+				reasons = append(reasons, r)
+			}
+			cells[r] = append(cells[r], fmt.Sprint(o.Cell))
+		}
 	}
-	return text
+	for _, r := range reasons {
+		of, noun := slices.Compact(cells[r]), "cell"
+		if len(of) > 1 {
+			noun = "cells"
+		}
+		lines = append(lines, fmt.Sprintf("%s, %s %s: %s", r.notebook, noun, strings.Join(of, ", "), r.text))
+	}
+	return lines
 }
 
 // notebook is what a notebook's file says of its outputs.
@@ -60,48 +73,52 @@ type notebook struct {
 // Run lists outdated outputs.
 func (c *checkCmd) Run() error {
 	var origins session.Origins
-	outdated, named := []outdatedOutput{}, 0
+	outdated, named, absent := []outdatedOutput{}, 0, 0
 	bar := progress.NewBar("outputs", c.JSON)
 	for i, file := range c.Files {
 		bar.Update(float64(i)/float64(len(c.Files)), file)
-		found, n, err := checkNotebook(&origins, file)
+		found, n, away, err := checkNotebook(&origins, file)
 		if err != nil {
 			bar.Close()
 			return err
 		}
-		outdated, named = append(outdated, found...), named+n
+		outdated, named, absent = append(outdated, found...), named+n, absent+away
 	}
 	bar.Close()
 	if c.JSON {
-		if err := json.NewEncoder(stdout).Encode(append([]outdatedOutput{}, outdated...)); err != nil {
+		if err := json.NewEncoder(stdout).Encode(outdated); err != nil {
 			return err
 		}
 	} else {
-		for _, o := range outdated {
-			fmt.Fprintln(stdout, o)
+		for _, line := range byReason(outdated) {
+			fmt.Fprintln(stdout, line)
+		}
+		if absent > 0 {
+			fmt.Fprintf(stdout, "outputs whose runs are not here: %d; rerun their cells to compare them\n", absent)
 		}
 	}
 	if len(outdated) > 0 {
 		return fmt.Errorf("%d of %d outputs that name their runs are outdated: rerun their cells", len(outdated), named)
 	}
 	if !c.JSON {
-		fmt.Fprintf(stdout, "%d outputs name their runs; none is outdated\n", named)
+		fmt.Fprintf(stdout, "%d outputs name their runs; none that could be compared is outdated\n", named)
 	}
 	return nil
 }
 
-// checkNotebook returns the outdated outputs of a notebook, and how many outputs name their runs.
-func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOutput, named int, err error) {
+// checkNotebook returns the outdated outputs of a notebook, how many outputs name their runs, and how many of those show
+// a run that is absent, as runs that are not shipped are in a new checkout.
+func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOutput, named, absent int, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
 	var book notebook
 	if err := json.Unmarshal(text, &book); err != nil {
-		return nil, 0, fmt.Errorf("%s is not a notebook: %w", file, names.JSON(err))
+		return nil, 0, 0, fmt.Errorf("%s is not a notebook: %w", file, names.JSON(err))
 	}
 	if book.Cells == nil {
-		return nil, 0, fmt.Errorf("%s is not a notebook: it has no cells", file)
+		return nil, 0, 0, fmt.Errorf("%s is not a notebook: it has no cells", file)
 	}
 	trained, number := map[string]string{}, 0 // the last one that a cell trained, by the name without its hash
 	kept := map[string]bool{}                 // all that cells trained
@@ -119,11 +136,10 @@ func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOu
 			var o showing
 			_ = json.Unmarshal(output.Metadata[cell.RunsKey], &o.runs) // many outputs name no runs
 			_ = json.Unmarshal(output.Metadata[cell.PlansKey], &o.plans)
-			count := len(o.runs) + len(o.plans)
-			if count == 0 {
+			if len(o.runs)+len(o.plans) == 0 {
 				continue
 			}
-			o.outdatedOutput = outdatedOutput{file, number, k + 1, count, map[string]string{}}
+			o.outdatedOutput = outdatedOutput{file, number, k + 1, map[string]string{}}
 			outputs = append(outputs, o)
 			for dir := range o.runs {
 				if output.Metadata[cell.TrainedKey] != nil {
@@ -133,13 +149,20 @@ func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOu
 		}
 	}
 	for _, o := range outputs {
+		away := 0
 		for dir, generation := range o.runs {
 			reason := ""
 			if now := trained[withoutHash(dir)]; now != "" && !kept[dir] {
 				reason = "has other settings than " + now + ", which a cell trained"
 			}
 			dir = resolve(file, dir)
-			if reason = cmp.Or(reason, whyOutdated(origins, dir, generation)); reason != "" {
+			run, err := runs.Open(dir)
+			if err != nil {
+				away = 1
+			} else {
+				reason = cmp.Or(reason, whyOutdated(origins, run, generation))
+			}
+			if reason != "" {
 				o.Outdated[filepath.Base(dir)] = reason
 			}
 		}
@@ -151,9 +174,11 @@ func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOu
 		}
 		if len(o.Outdated) > 0 {
 			outdated = append(outdated, o.outdatedOutput)
+		} else {
+			absent += away
 		}
 	}
-	return outdated, len(outputs), nil
+	return outdated, len(outputs), absent, nil
 }
 
 // resolve returns a folder that is given from the folder of a file.
@@ -167,11 +192,8 @@ func resolve(file, dir string) string {
 func withoutHash(dir string) string { return dir[:strings.LastIndex(dir, "-")+1] }
 
 // whyOutdated says why a run is no longer what an output shows, or what this build would compute.
-func whyOutdated(origins *session.Origins, dir string, generation int) string {
-	run, err := runs.Open(dir)
+func whyOutdated(origins *session.Origins, run *runs.Run, generation int) string {
 	switch {
-	case err != nil:
-		return "is not there any more"
 	case run.Status.Generation != int64(generation):
 		return fmt.Sprintf("is shown at generation %d and is now at %d", generation, run.Status.Generation)
 	case origins.Of(run) == session.OtherPrograms:
