@@ -60,6 +60,34 @@ func TestTrainDrawsItself(t *testing.T) {
 	if alone > curves*2/3 {
 		t.Errorf("the figure is %d pixels wide after the map was drawn, and %d after curves", alone, curves)
 	}
+
+	// Of two runs in a cell the second one's figure remains, in an output of its own; both outputs tell what was trained.
+	last, order, trained := map[string]string{}, []string{}, map[string]bool{}
+	for _, output := range celltest.Displayed(t, func() error {
+		for seed := range int64(2) {
+			spec := small(t.TempDir(), 1)
+			spec.Quiet, spec.Seed = false, seed
+			if _, err := Train(background, spec); err != nil {
+				return err
+			}
+		}
+		return nil
+	}) {
+		if output.Metadata[cell.TrainedKey] == nil {
+			continue
+		}
+		if _, known := last[output.DisplayID]; !known {
+			order = append(order, output.DisplayID)
+		}
+		last[output.DisplayID] = output.Data[protocol.MIMETextHTML].(string)
+		shown, _ := output.Metadata[cell.RunsKey].(map[string]int)
+		for dir := range shown {
+			trained[output.DisplayID+dir] = true
+		}
+	}
+	if len(order) != 2 || last[order[0]] != "" || !picture.MatchString(last[order[1]]) || len(trained) != 2 {
+		t.Errorf("two runs leave %q, which show %v", last, trained)
+	}
 }
 
 // Outputs of a notebook record the runs that they show. When the settings or the budget of the Spec change, the next

@@ -111,6 +111,23 @@ func MapFollows(run string) {
 	}
 }
 
+// newest is the id of the output that Live began last; read guards it.
+var newest string
+
+// Live begins an output, for Replace, about a run in training. Of the runs that a cell trains only the newest shows its
+// output, below the line of its progress: the one before becomes empty.
+func Live() (id string) {
+	read.Lock()
+	before := newest
+	newest = "qdnb_live_" + gonbui.UniqueId()
+	id = newest
+	read.Unlock()
+	if before != "" {
+		_ = Replace(before, "") // else it stays
+	}
+	return id
+}
+
 // Replace displays a page of HTML about a run in training in place of the last one with this id.
 func Replace(id, page string) error {
 	return send(&protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMETextHTML: page}, DisplayID: id,

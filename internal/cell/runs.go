@@ -135,7 +135,7 @@ var own = map[string]int{}
 func Execution() {
 	read.Lock()
 	defer read.Unlock()
-	own = map[string]int{}
+	own, newest = map[string]int{}, ""
 }
 
 // Shown returns the runs that outputs of earlier executions in this kernel show, as in RunsKey; none outside a notebook.

@@ -7,8 +7,6 @@ import (
 	"image/png"
 	"time"
 
-	"github.com/janpfeifer/gonb/gonbui"
-
 	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/qdnb/plot/figures"
 )
@@ -21,13 +19,11 @@ const (
 
 // live is the figure of a run below its notebook cell, replaced as the run trains.
 type live struct {
+	id    string // of its output
 	drawn time.Time
 	took  time.Duration // the newest drawing
 	spent time.Duration // all drawings of this session
 }
-
-// liveID names the figure in the notebook. The runs of a cell's program share it.
-var liveID = "qdnb_live_" + gonbui.UniqueId()
 
 // due reports whether a drawing fits into the time, of which the run has taken some seconds.
 func (l *live) due(now time.Time, seconds float64) bool {
@@ -50,13 +46,14 @@ func (s *session) draw(last bool) error {
 	}
 	state, _ := s.describe()
 	text := s.Config.Name() + " at " + state
-	if err := replace(grid, text, last); err != nil {
+	id := s.live.id
+	if err := replace(id, grid, text, last); err != nil {
 		return err
 	}
 	if panels := grid.Panels[0]; last && repertoire.Dims == 2 {
 		cell.MapShown(run.Name(), func() {
 			panels[1].Title.Text = panels[0].Title.Text
-			_ = replace(figures.InRows(1, panels[1]), text, true) // else the old figure stays
+			_ = replace(id, figures.InRows(1, panels[1]), text, true) // else the old figure stays
 		})
 	}
 	s.live.drawn, s.live.took = time.Now(), time.Since(began)
@@ -64,8 +61,8 @@ func (s *session) draw(last bool) error {
 	return nil
 }
 
-// replace replaces the figure by a grid, which the text describes.
-func replace(grid figures.Grid, text string, last bool) error {
+// replace replaces a figure by a grid, which the text describes.
+func replace(id string, grid figures.Grid, text string, last bool) error {
 	figure, err := grid.Figure()
 	if err != nil {
 		return err
@@ -80,7 +77,7 @@ func replace(grid figures.Grid, text string, last bool) error {
 	if err != nil {
 		return err
 	}
-	return cell.Replace(liveID, fmt.Sprintf(`<img alt="%s" width="%.0f" height="%.0f" src="data:image/png;base64,%s">`,
+	return cell.Replace(id, fmt.Sprintf(`<img alt="%s" width="%.0f" height="%.0f" src="data:image/png;base64,%s">`,
 		text, width.Dots(liveDPI), height.Dots(liveDPI), base64.StdEncoding.EncodeToString(data)))
 }
 

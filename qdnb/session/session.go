@@ -25,6 +25,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/progress"
@@ -182,7 +183,7 @@ func (s *session) compile(arrays map[string]npz.Array) (err error) {
 	if s.table, ok = s.search.(*adapting); ok {
 		s.Spec.Budget.Evaluations, s.table.watch = s.table.total(), s.watch
 	} else if gonbui.IsNotebook && !s.Spec.Quiet && !s.Spec.Still {
-		s.live = &live{drawn: time.Now(), took: 50 * time.Millisecond}
+		s.live = &live{id: cell.Live(), drawn: time.Now(), took: 50 * time.Millisecond}
 	}
 	if err := s.correctable(); err != nil {
 		return err
