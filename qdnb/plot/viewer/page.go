@@ -40,7 +40,7 @@ type Page struct {
 	Title string // shown on the page and in the HTML head; may be empty
 
 	entries []Entry
-	what    string         // kind of entries: "cell" or "skill"
+	what    string         // kind of entries: "cell", "skill" or another
 	names   []string       // of the descriptor components
 	cells   *figures.Cells // the map; nil for a list
 	single  bool           // no index
@@ -91,9 +91,9 @@ func Repertoire(c figures.Cells, films map[int]*scene.Film) (*Page, error) {
 	return p, nil
 }
 
-// List returns a page with a list of cells or skills. what is "cell" or "skill", and names are the
-// names of the descriptor components. Entries are listed by decreasing fitness; those without a
-// film cannot be played.
+// List returns a page with a list of cells, skills or something else, as what says, and the names of the descriptor
+// components. The fitness of a "cell" is headed "as archived", that of a "skill" "evaluation mean", and any other
+// "expected". Entries are listed by decreasing fitness; those without a film cannot be played.
 func List(title, what string, names []string, entries []Entry) (*Page, error) {
 	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Film != nil }) {
 		return nil, errors.New("viewer: a list without films: want at least one")

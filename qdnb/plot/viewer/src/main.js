@@ -93,7 +93,8 @@ async function main() {
     } else {
       const shown = episode && episode.f !== null;
       const both = (x, y) => shown ? [number(x), number(y)] : [number(x)];
-      row("th", "", known.what === "skill" ? "evaluation mean" : "as archived", ...(shown ? ["this episode"] : []));
+      row("th", "", known.what === "skill" ? "evaluation mean" : known.what === "cell" ? "as archived" : "expected",
+        ...(shown ? ["this episode"] : []));
       row("td", "fitness", ...both(e.f, episode?.f));
       table.rows[0].cells[0].append(title);
       (e.d ?? []).forEach((d, k) => row("td", known.names[k] ?? `descriptor ${k + 1}`, ...both(d, episode?.d?.[k])));
@@ -118,8 +119,7 @@ async function main() {
       const hint = document.createElement("div");
       hint.className = "note";
       hint.textContent = episode.archived ? "This episode starts from the archived initial state."
-        : known.what === "skill" ? "This episode starts from a different initial state than those evaluated."
-          : "This episode starts from a different initial state than the archived one.";
+        : `This episode starts from a different initial state than ${known.what === "cell" ? "the archived one" : "those evaluated"}.`;
       place.replaceChildren(table, hint, note);
       return;
     }
