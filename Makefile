@@ -183,10 +183,6 @@ bench-peer: check compile plugin $(PEERS:%=.tools/peer-%/.stamp) ## compare spee
 bench-check: ## the same, but fail if a ratio is lower than in docs/performance.csv
 	@$(MAKE) --no-print-directory bench-peer BENCH_ARGS="--check $(BENCH_ARGS)"
 
-.PHONY: performance-history
-performance-history: check compile ## draw the repeated measurements of docs/performance.csv over commits: docs/performance-history.png
-	@go run ./internal/docfigures performance-history.png
-
 RUN ?= notebooks/results-skills/runs/map-elites-walker-uni-0-2aca5f75
 
 .PHONY: replay

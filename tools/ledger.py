@@ -1,9 +1,9 @@
 """The performance ledger: measured speed ratios to the peers, kept in the repository and compared with new ones.
 
 A row is a measurement of a case of a stage on a kind of machine. docs/performance.csv contains all rows in
-the order of their dates, docs/performance.md shows the newest of each case in a table between two comments,
-and `make performance-history` draws those of repeated cases. Times are informative; ratios are compared,
-because they depend less on a machine's clock and load. Rows of `make test` have no peer.
+the order of their dates, and docs/performance.md shows the newest of each case in a table between two
+comments. Times are informative; ratios are compared, because they depend less on a machine's clock and
+load. Rows of `make test` have no peer.
 
 ledger.py [--record] STEP COMMAND...: runs a step of `make test` and says how long it took; --record appends a
 row.

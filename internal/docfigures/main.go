@@ -23,7 +23,6 @@ type page struct {
 
 var pages = append(algorithmPages(), []page{
 	{"performance.png", grid(performance)},
-	{"performance-history.png", grid(history)},
 	{"adaptation.png", shipped(paper.Adaptation)},
 	{"determinism.png", grid(determinism)},
 	{"faults.png", grid(faults)},

@@ -10,8 +10,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -116,15 +114,6 @@ type record map[string]string
 
 func (r record) number(column string) (float64, error) { return strconv.ParseFloat(r[column], 64) }
 
-// name names the case with its stage.
-func (r record) name() string {
-	name := r["stage"] + ", " + r["case"]
-	if r["measure"] != "running" {
-		name += ", " + r["measure"]
-	}
-	return name
-}
-
 // recorded reads the rows of a CSV file, in their order.
 func recorded(path string) ([]record, error) {
 	file, err := os.Open(path)
@@ -145,75 +134,4 @@ func recorded(path string) ([]record, error) {
 		found = append(found, r)
 	}
 	return found, nil
-}
-
-// history draws the cases of docs/performance.csv that were measured more than once, over the commits of
-// their records: the speed-ups, and the seconds of the steps of `make test`, divided by the first record. A peer is at
-// its best batch size if that was measured.
-func history(context.Context, string) (figures.Grid, error) {
-	rows, err := recorded(performanceFile)
-	if err != nil {
-		return figures.Grid{}, err
-	}
-	key := func(r record, against string) string {
-		return strings.Join([]string{r["machine"], r.name(), against}, "\n")
-	}
-	measured := map[string]int{}
-	for _, r := range rows {
-		measured[key(r, r["against"])]++
-	}
-	rows = slices.DeleteFunc(rows, func(r record) bool {
-		return measured[key(r, r["against"])] < 2 || r["against"] == "whole" && measured[key(r, "best slices")] > 1
-	})
-	var ticks plot.ConstantTicks
-	cases := map[string]int{}
-	kinds := [2]struct {
-		title, column string
-		lines         []figures.Series
-	}{{title: "Speed-up", column: "ratio"}, {title: "Time of make test", column: "qdnb_s"}}
-	for _, r := range rows {
-		day, err := time.Parse(time.DateOnly, r["date"])
-		if err != nil {
-			return figures.Grid{}, err
-		}
-		at := fmt.Sprintf("%s\n%.5s", day.Format("2 Jan"), r["commit"])
-		if n := len(ticks); n == 0 || ticks[n-1].Label != at {
-			ticks = append(ticks, plot.Tick{Value: float64(n), Label: at})
-		}
-		kind, name := &kinds[0], r.name()
-		if r["against"] == "" {
-			kind, name = &kinds[1], r["case"]
-		}
-		value, err := r.number(kind.column)
-		if err != nil {
-			return figures.Grid{}, err
-		}
-		i, ok := cases[key(r, r["against"])]
-		if !ok {
-			i, cases[key(r, r["against"])] = len(kind.lines), len(kind.lines)
-			kind.lines = append(kind.lines, figures.Series{Name: name, Dots: true})
-		}
-		line := &kind.lines[i]
-		line.X, line.Y = append(line.X, ticks[len(ticks)-1].Value), append(line.Y, value)
-	}
-	var panels []*figures.Panel
-	for _, kind := range kinds {
-		if len(kind.lines) == 0 {
-			continue
-		}
-		for _, line := range kind.lines {
-			first := line.Y[0]
-			for i := range line.Y {
-				line.Y[i] /= first
-			}
-		}
-		panel, err := figures.Lines(figures.Axes{Title: kind.title + ", relative to the first record",
-			XLimits: [2]float64{-0.5, float64(len(ticks)) - 0.5}}, kind.lines...)
-		if err != nil {
-			return figures.Grid{}, err
-		}
-		panel.X.Tick.Marker = ticks
-		panels = append(panels, panel)
-	}
-	return figures.InRows(len(panels), panels...), nil
 }
