@@ -83,11 +83,11 @@ func parityTable(all []scores) string {
 	for _, s := range all {
 		random := stats.Source(0)
 		here, published := s.of["qdnb"], s.of["published"]
-		margin := stats.PooledStd(here, published)
+		margin := pooledStd(here, published)
 		var faults []string
 		for _, side := range s.sides {
 			if side != "qdnb" && side != "published" {
-				faults = append(faults, fmt.Sprintf("%s: %.2g", labels[side], stats.Permutation(random, here, s.of[side], draws)))
+				faults = append(faults, fmt.Sprintf("%s: %.2g", labels[side], permutation(random, here, s.of[side], draws)))
 			}
 		}
 		apart := 0
@@ -95,14 +95,14 @@ func parityTable(all []scores) string {
 			shuffled := slices.Clone(here)
 			random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 			half := len(shuffled) / 2
-			if stats.Permutation(random, shuffled[:half], shuffled[half:], draws/10) <= 0.05 {
+			if permutation(random, shuffled[:half], shuffled[half:], draws/10) <= 0.05 {
 				apart++
 			}
 		}
 		fmt.Fprintf(&b, "| %s | %s | %.0f ± %.0f | %.0f ± %.0f | %s | %.2g | %s | %.1f %% |\n",
 			figures.MethodName(s.algorithm), s.steps, stats.Mean(here), stats.Std(here), stats.Mean(published),
 			stats.Std(published), hundredths((stats.Mean(here)-stats.Mean(published))/margin),
-			stats.Equivalent(here, published, margin), strings.Join(faults, ", "), 100*float64(apart)/splits)
+			equivalent(here, published, margin), strings.Join(faults, ", "), 100*float64(apart)/splits)
 	}
 	return b.String()
 }
