@@ -205,7 +205,7 @@ func TestRepertoireByAnotherMetric(t *testing.T) {
 		must.Do(w.SaveRepertoire(&r))
 		w.Run.Status.Finished = true
 		for want, by := range map[string][]Metric{"Fitness": nil, "Generation of discovery": {ByGeneration},
-			"Component 1": {ByComponent(1)}, "Torque": {By("Torque", []float64{5, 6, 7})}} {
+			"Torque": {By("Torque", []float64{5, 6, 7})}} {
 			g := must.Get(Repertoire(w.Run, by...))
 			errtest.Contains(t, svgOf(g, nil), ">"+want+"<")
 			bar := g.Panels[0][0].Bar
@@ -215,7 +215,7 @@ func TestRepertoireByAnotherMetric(t *testing.T) {
 			}
 		}
 		for want, by := range map[string][]Metric{"2 values of Torque for 3 cells": {By("Torque", []float64{1, 2})},
-			"have components 0 to": {ByComponent(dims)}, "has one colour": {ByFitness, ByFitness}} {
+			"has one colour": {ByFitness, ByFitness}} {
 			errtest.Want(t, errtest.Of(Repertoire(w.Run, by...)), want)
 		}
 		r.Origins = nil

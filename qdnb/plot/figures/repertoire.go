@@ -41,19 +41,6 @@ var ByGeneration = Metric{"Generation of discovery", func(r *runs.Repertoire) (v
 	return values, nil
 }}
 
-// ByComponent colours a repertoire by component k of the descriptors.
-func ByComponent(k int) Metric {
-	return Metric{fmt.Sprintf("Component %d", k), func(r *runs.Repertoire) (values []float64, err error) {
-		if k < 0 || k >= r.Dims {
-			return nil, fmt.Errorf("component %d: descriptors have components 0 to %d", k, r.Dims-1)
-		}
-		for cell := range r.Fitnesses {
-			values = append(values, float64(r.Descriptor(cell)[k]))
-		}
-		return values, nil
-	}}
-}
-
 // By colours a repertoire by values of your own, one for each cell.
 func By(label string, values []float64) Metric {
 	return Metric{label, func(r *runs.Repertoire) ([]float64, error) {
