@@ -179,7 +179,6 @@ func (s *lateSearch) State() *xla.Checkpoint { return s.Stored(&s.population, &s
 func TestSettingsOfOwnLoops(t *testing.T) {
 	p := must.Get(xla.Open(t.Context(), "go"))
 	cells := repertoire.CVT{Cells: 4, CVTSamples: 20}
-	centroids := must.Get(cells.Centroids([]float32{-1, -1}, []float32{1, 1}))
 	train := func(int64) ([]float64, error) { return []float64{0}, nil }
 	for _, c := range []struct {
 		want         string
@@ -196,7 +195,7 @@ func TestSettingsOfOwnLoops(t *testing.T) {
 		{"at least 1 unit, not [-1 2]", []int{-1}, scoring.Plan{Policies: 2}, 1, 1},
 	} {
 		task := scoring.NewTask(envs.Pointmaze{}, c.hidden, 5)
-		learner, err := algorithms.NewLearner(p, task, centroids, c.plan, nil, 1)
+		learner, err := algorithms.NewLearner(p, task, cells, c.plan, nil, 1)
 		if err == nil {
 			genotypes := xla.FromFloats(make([]float32, 2*task.Policy.Params()), 2, task.Policy.Params())
 			learner.Steps, learner.Every, learner.Train = c.steps, c.every, train

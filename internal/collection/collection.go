@@ -48,11 +48,11 @@ type collectOut struct {
 // collectionNames are the names of the tensors in files.
 var collectionNames = []string{"genotypes", "fitnesses", "descriptors", "centroids"}
 
-// New returns an empty collection around centroids [cells, d] and compiles the insertion of
+// New returns an empty collection in the cells of a task and compiles the insertion of
 // n candidates with rows genotypes: candidate i has genotype i mod rows.
-func New(c xla.Compiler, task scoring.Task, centroids npz.Array, rows, n int) (*Collection, error) {
-	cells, d, params := centroids.Shape[0], centroids.Shape[1], task.Policy.Params()
-	at, err := centroids.Float32s()
+func New(c xla.Compiler, task scoring.Task, rows, n int) (*Collection, error) {
+	cells, d, params := task.Centroids.Shape[0], task.Centroids.Shape[1], task.Policy.Params()
+	at, err := task.Centroids.Float32s()
 	if err != nil {
 		return nil, err
 	}

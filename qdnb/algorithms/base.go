@@ -29,21 +29,19 @@ type Base struct {
 // NewBase compiles the evaluation of populations of a size in a task, and their insertion into cells,
 // whose centroids [Base.Task] has.
 func NewBase(p *xla.Platform, task scoring.Task, cells repertoire.CVT, size int, seed int64) (*Base, error) {
-	limits := task.Env.Spec().Descriptor
-	centroids, err := cells.Centroids(limits.Lower, limits.Upper)
-	if err != nil {
-		return nil, err
-	}
-	task.Centroids = centroids
-	return newBase(p, task, centroids, scoring.Plan{Policies: size, Episodes: size}, seed)
+	return newBase(p, task, cells, scoring.Plan{Policies: size, Episodes: size}, seed)
 }
 
-func newBase(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scoring.Plan, seed int64) (b *Base, err error) {
+func newBase(p *xla.Platform, task scoring.Task, cells repertoire.CVT, plan scoring.Plan, seed int64) (b *Base, err error) {
+	limits := task.Env.Spec().Descriptor
+	if task.Centroids, err = cells.Centroids(limits.Lower, limits.Upper); err != nil {
+		return nil, err
+	}
 	b = &Base{Programs: &xla.Scope{Platform: p}, Seed: p.Seed(seed).First(), Generation: -1, task: task,
 		seed: seed, plan: plan}
 	if b.evaluator, err = task.Evaluator(p, plan); err == nil {
 		b.Programs.Own(b.evaluator)
-		b.found, err = collection.New(b.Programs, task, centroids, plan.Policies, plan.Episodes)
+		b.found, err = collection.New(b.Programs, task, plan.Policies, plan.Episodes)
 	}
 	if err != nil {
 		b.Close()

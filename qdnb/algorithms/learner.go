@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"example.com/qdnb/internal/names"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/records"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/xla"
@@ -40,14 +40,14 @@ type Learner struct {
 }
 
 // NewLearner compiles the evaluation of policies in a task, as a plan says, and their insertion into
-// cells around centroids. metrics are the names of Train's metrics.
-func NewLearner(p *xla.Platform, task scoring.Task, centroids npz.Array, plan scoring.Plan, metrics []string,
+// cells. metrics are the names of Train's metrics.
+func NewLearner(p *xla.Platform, task scoring.Task, cells repertoire.CVT, plan scoring.Plan, metrics []string,
 	seed int64) (*Learner, error) {
 	if plan.States != 0 {
 		return nil, errors.New("a Learner has no States in its plan: set Episodes")
 	}
 	plan.Episodes = cmp.Or(plan.Episodes, plan.Policies)
-	base, err := newBase(p, task, centroids, plan, seed)
+	base, err := newBase(p, task, cells, plan, seed)
 	return &Learner{Base: base, metrics: metrics, sums: make([]float64, len(metrics))}, err
 }
 

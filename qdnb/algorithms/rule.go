@@ -59,12 +59,7 @@ func (r Rule[T]) New(p *xla.Platform, task scoring.Task, cells repertoire.CVT, s
 	case r.Episodes < 1:
 		return nil, fmt.Errorf("Episodes of a Rule must be at least 1, not %d", r.Episodes)
 	}
-	limits := task.Env.Spec().Descriptor
-	centroids, err := cells.Centroids(limits.Lower, limits.Upper)
-	if err != nil {
-		return nil, err
-	}
-	learner, err := NewLearner(p, task, centroids, scoring.Plan{Policies: 1, Episodes: r.Episodes}, r.Metrics, seed)
+	learner, err := NewLearner(p, task, cells, scoring.Plan{Policies: 1, Episodes: r.Episodes}, r.Metrics, seed)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ type passive struct {
 // newPassive compiles the evaluation of the archive's population and its insertion.
 func (s *search) newPassive() (p *passive, err error) {
 	p, slots := &passive{}, s.slots()
-	if p.Collection, err = collection.New(s.programs, s.task, s.settings.Centroids, slots, slots); err != nil ||
+	if p.Collection, err = collection.New(s.programs, s.task, slots, slots); err != nil ||
 		s.simulator() != nil {
 		return p, err
 	}

@@ -74,15 +74,9 @@ func (p *PPO) New(platform *xla.Platform, env envs.Env, seed int64) (algorithms.
 	if err := platform.CheckMemory(0, 4*3*decisions*int64(sizes[0]+5)); err != nil {
 		return nil, err
 	}
-	spec := env.Spec()
-	limits := spec.Descriptor
-	centroids, err := p.Centroids(limits.Lower, limits.Upper)
-	if err != nil {
-		return nil, err
-	}
-	steps, episodes := int64(a.sequences())*int64(a.UnrollLength)*int64(spec.ControlSteps()), p.EvaluationEnvs
+	steps, episodes := int64(a.sequences())*int64(a.UnrollLength)*int64(env.Spec().ControlSteps()), p.EvaluationEnvs
 	every := min(int64(p.EvaluationInterval), math.MaxInt64/steps) * steps
-	base, err := algorithms.NewLearner(platform, task, centroids, scoring.Plan{Policies: 1,
+	base, err := algorithms.NewLearner(platform, task, p.CVT, scoring.Plan{Policies: 1,
 		Episodes: episodes, Slice: share(platform, episodes, p.Slice).Size}, lossNames, seed)
 	if err != nil {
 		return nil, err

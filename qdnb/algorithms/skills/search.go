@@ -23,13 +23,12 @@ import (
 // task's.
 type config struct {
 	SAC
-	Seed      int64
-	Centroids npz.Array // of the passive repertoire, float32 [cells, d]
+	Seed int64
 }
 
 // memory returns the bytes of the replay buffer, the passive repertoire and the evaluated skills.
 func (c config) memory(kind backend.Kind, task Problem) int64 {
-	policies := int64(c.Centroids.Shape[0] + task.Skills.Count())
+	policies := int64(c.Cells + task.Skills.Count())
 	return 4 * (int64(c.ReplayBufferSize)*int64(task.layout().StoredWidth(kind)) +
 		policies*int64(task.policy(c.Hidden).Params()))
 }
@@ -88,7 +87,7 @@ func newSearch(p *xla.Platform, method method, config config) (*search, error) {
 	it := newIteration(method, config.SAC.Config)
 	it.environments, it.updates = config.EnvBatchSize, config.Updates()
 	task := scoring.Task{Env: method.Env, Policy: method.policy(config.Hidden), Length: method.Length}
-	learner, err := algorithms.NewLearner(p, task, config.Centroids, method.plan(config.EvaluationStates),
+	learner, err := algorithms.NewLearner(p, task, config.CVT, method.plan(config.EvaluationStates),
 		picked(it, it.columns()), config.Seed)
 	if err != nil {
 		return nil, err

@@ -514,18 +514,6 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// grid returns a repertoire of n x n cells between -2 and 2.
-func grid(n int) npz.Array {
-	var centroids []float32
-	at := func(i int) float32 { return 4*(float32(i)+0.5)/float32(n) - 2 }
-	for i := range n {
-		for k := range n {
-			centroids = append(centroids, at(i), at(k))
-		}
-	}
-	return npz.Of(centroids, n*n, 2)
-}
-
 // small configures a search that takes milliseconds.
 func small() config {
 	algorithm := sac.Default()
@@ -534,9 +522,9 @@ func small() config {
 		SAC: SAC{
 			Config: algorithm, EnvBatchSize: 6, GradUpdatesPerStep: 2. / 6, ReplayBufferSize: 6 * 10,
 			EpisodeLength: 8, EvaluationStates: 2, EvaluationInterval: 18, EarlyInterval: 6,
-			CVT: repertoire.DefaultCVT(),
+			CVT: repertoire.CVT{Cells: 25, CVTSamples: 500},
 		},
-		Seed: 1, Centroids: grid(5),
+		Seed: 1,
 	}
 }
 

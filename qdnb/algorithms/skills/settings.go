@@ -170,12 +170,7 @@ func (d *Discovery) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.S
 
 // search compiles the search of a method.
 func (s SAC) search(m method, p *xla.Platform, seed int64) (algorithms.Search, error) {
-	limits := m.Env.Spec().Descriptor
-	centroids, err := s.Centroids(limits.Lower, limits.Upper)
-	if err != nil {
-		return nil, err
-	}
-	found, err := newSearch(p, m, config{SAC: s, Seed: seed, Centroids: centroids})
+	found, err := newSearch(p, m, config{SAC: s, Seed: seed})
 	if err != nil {
 		return nil, err // a nil *search is a Search
 	}
