@@ -62,9 +62,10 @@ func (a Agreement) String() string {
 // Agree compares the engine with MuJoCo. The reference holds what MuJoCo computed for the system's model and
 // pairs (package compiler, Reference): in random states without contacts, in states on the way of rollouts, and
 // in rollouts of a second. Forces must agree to 1e-6 in the median and 1e-5 at worst, what follows from
-// accelerations to 1e-5 and 1e-4, or twenty times what rounding the state changes in MuJoCo; rollouts to 1e-3, as
-// long as rounding of their states changes them by at most 1e-5 in MuJoCo. compiles, if not nil, is called with the name of
-// each program, poses, forces, step or acceleration, before XLA compiles it, which takes most of the time.
+// accelerations to 1e-5 and 1e-4, or twenty times what rounding the state changes in MuJoCo; rollouts to 1e-3 of their
+// farthest pose, as long as rounding of their states changes them by at most 1e-5 of it in MuJoCo. compiles, if not
+// nil, is called with the name of each program, poses, forces, step or acceleration, before XLA compiles it, which takes
+// most of the time.
 func (s *System) Agree(ctx context.Context, p *xla.Platform, reference map[string]npz.Array,
 	compiles func(program string)) (all []Agreement, err error) {
 	if s.Large() {
@@ -413,7 +414,7 @@ func (c *comparison) rollouts() {
 		q, v, u, act, twin [][]float64
 		stable             int // control steps in MuJoCo
 		steps              int // of these, those that rounding does not change
-		err                float64
+		scale, err         float64
 	}
 	var all []rollout
 	for {
@@ -428,7 +429,10 @@ func (c *comparison) rollouts() {
 			panic(err)
 		}
 		r.stable = min(stable[0], len(r.q)-1)
-		for r.steps < r.stable && relative(r.twin[r.steps+1], r.q[r.steps+1], norm(r.q[r.steps+1])) <= 1e-5 {
+		for _, q := range r.q { // some start near 0, where any difference is large relative to the pose
+			r.scale = max(r.scale, norm(q))
+		}
+		for r.steps < r.stable && relative(r.twin[r.steps+1], r.q[r.steps+1], r.scale) <= 1e-5 {
 			r.steps++
 		}
 		all = append(all, r)
@@ -465,7 +469,7 @@ func (c *comparison) rollouts() {
 		}
 		for i, r := range all {
 			if at < r.steps {
-				all[i].err = relative(state.q[i], r.q[at+1], norm(r.q[at+1]))
+				all[i].err = relative(state.q[i], r.q[at+1], r.scale)
 			}
 		}
 	}
