@@ -160,15 +160,23 @@ func boxes(c *contactSet, a, b place) (out []touch) {
 		to := around[(k+1)%4]
 		step := to.Minus(from).Materialize()
 		enter, leave := constant(0), constant(1)
+		sharpEnter, sharpLeave := enter, leave // without slack, which moves the crossings of edges that are nearly parallel
 		for i := range 2 {
-			rate, limit := component(step, i), plate.half[1+i].Plus(slack)
+			rate := component(step, i)
 			rate = rate.Abs().Below(1e-12).Choose(constant(1e-12), rate)
-			low, high := limit.Neg().Minus(component(from, i)).Over(rate), limit.Minus(component(from, i)).Over(rate)
-			enter, leave = enter.Max(low.Min(high)).Materialize(), leave.Min(low.Max(high)).Materialize()
+			middle, reach := component(from, i).Over(rate).Neg().Materialize(), plate.half[1+i].Over(rate.Abs()).Materialize()
+			sharpEnter = sharpEnter.Max(middle.Minus(reach)).Materialize()
+			sharpLeave = sharpLeave.Min(middle.Plus(reach)).Materialize()
+			reach = reach.Plus(slack.Over(rate.Abs())).Materialize()
+			enter, leave = enter.Max(middle.Minus(reach)).Materialize(), leave.Min(middle.Plus(reach)).Materialize()
 		}
-		crosses := enter.Less(leave).Or(beyond(from).Below(1e-20))
+		starts, ends := beyond(from).Below(1e-20), beyond(to).Above(0)
+		crosses := enter.Less(leave).Or(starts)
+		sharp := sharpEnter.Less(sharpLeave)
+		enter = sharp.And(enter.Above(0)).Choose(sharpEnter, enter)
+		leave = sharp.And(leave.Less(constant(1))).Choose(sharpLeave, leave)
 		add(from.Plus(step.By(enter)), crosses)
-		add(from.Plus(step.By(leave)), crosses.And(beyond(to).Above(0)))
+		add(from.Plus(step.By(leave)), crosses.And(ends))
 	}
 	determinant := side.X.Times(next.Y).Minus(side.Y.Times(next.X)).Materialize()
 	inside := func(u algebra.Num, k int) algebra.Mask {

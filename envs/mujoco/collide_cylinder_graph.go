@@ -123,7 +123,8 @@ func nearCylinder(c *contactSet, center, reach algebra.Vector) touch {
 	end := at(side.Times(toward(reach.Z)).Neg())
 	throughSide, throughCap := radius.Minus(off), half.Minus(end.Z.Times(side))
 	bySide := throughSide.Less(throughCap)
-	inside := length.Below(1e-12)
+	// The bisection ends at the surface, from where rounding decides.
+	inside := length.Less(radius.Plus(half).Plus(c.sizes[0].Y).Scale(3e-7))
 	depth := bySide.Choose(throughSide, throughCap)
 	inward := bySide.ChooseVector(aside(nearAxis).Over(off.Max(constant(1e-15))).Neg(),
 		algebra.Vector{X: constant(0), Y: constant(0), Z: side.Neg()})

@@ -13,6 +13,7 @@ import (
 
 	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
@@ -269,19 +270,71 @@ func TestNearestBoxesAreFound(t *testing.T) {
 func TestCentresThatCoincide(t *testing.T) {
 	for axis, want := range [][]float64{{1, 0, 0}, {0, 0, 1}, {0, -1, 0}} { // by the second axis; the first is x
 		out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) (out []*graph.Node) {
-			var center [3]algebra.Num
-			for i := range center {
-				center[i] = algebra.Num{Rows: 1, Node: graph.Reshape(xla.Row(in[0], graph.Const(in[0].Graph(), int32(i))), -1)}
-			}
 			radius := algebra.Constant(1, 0.02)
-			at := algebra.Vector{X: center[0], Y: center[1], Z: center[2]}
-			n := balls(zeroVector(1), at, unit(1, 0), unit(1, axis), radius, radius).normal
+			n := balls(zeroVector(1), vectorFrom(in[0], 0), unit(1, 0), unit(1, axis), radius, radius).normal
 			return []*graph.Node{graph.Stack([]*graph.Node{n.X.Node, n.Y.Node, n.Z.Node}, 0)}
 		}, batchLast([][]float64{{0, 0, 0}, {2e-8, -4e-8, 1e-8}}))
 		for _, got := range batchFirst(t, out[0]) {
 			if distance(got, want) > 1e-6 {
 				t.Errorf("axes x and %c: normal %v, want %v", "xyz"[axis], got, want)
 			}
+		}
+	}
+}
+
+// vectorFrom is a vector whose components are rows of an input from a given one on.
+func vectorFrom(in *graph.Node, first int) algebra.Vector {
+	row := func(i int) algebra.Num {
+		return algebra.Num{Rows: 1, Node: graph.Reshape(xla.Row(in, graph.Const(in.Graph(), int32(first+i))), -1)}
+	}
+	return algebra.Vector{X: row(0), Y: row(1), Z: row(2)}
+}
+
+// A capsule whose axis passes through a cylinder, even barely, is pushed out through the lateral surface.
+func TestCapsuleWhoseAxisIsWithinACylinder(t *testing.T) {
+	const radius, half, ball, depth = 0.1, 0.3, 0.02, 1.7e-3
+	c := &contactSet{sizes: [2]algebra.Vector{algebra.Vectors([3]float64{ball, 0.2, 0}),
+		algebra.Vectors([3]float64{radius, half, 0})}}
+	random, states := rand.New(rand.NewPCG(1, 2)), make([][]float64, 100)
+	for i := range states { // the centre, and what reaches to an end, of capsules that pass at x = radius - depth, turned
+		sin, cos := math.Sincos(7 * random.Float64())
+		lift, shift := 0.3*random.NormFloat64(), 0.1*random.Float64()
+		y, z := 0.2/math.Hypot(1, lift), 0.2*lift/math.Hypot(1, lift)
+		states[i] = []float64{(radius-depth)*cos - shift*y*sin, (radius-depth)*sin + shift*y*cos, shift * z, -y * sin, y * cos, z}
+	}
+	out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
+		found := nearCylinder(c, vectorFrom(in[0], 0), vectorFrom(in[0], 3))
+		return []*graph.Node{graph.Stack([]*graph.Node{found.distance.Node, found.normal.X.Node, found.normal.Y.Node}, 0)}
+	}, batchLast(states))
+	for i, got := range batchFirst(t, out[0]) {
+		y, x := states[i][3], -states[i][4]
+		if want := []float64{-depth - ball, x / math.Hypot(x, y), y / math.Hypot(x, y)}; distance(got, want) > 1e-5 {
+			t.Errorf("state %d: distance and normal are %v, want %v", i, got, want)
+		}
+	}
+}
+
+// Where edges of boxes that are nearly parallel cross, MuJoCo's contacts are to 1e-3 of the boxes' size.
+func TestCrossingsOfBoxesThatAreNearlyAligned(t *testing.T) {
+	set := &contactSet{sizes: [2]algebra.Vector{algebra.Vectors([3]float64{1, 1, 1}), algebra.Vectors([3]float64{1, 1, 1})}}
+	set.margin = algebra.Constant(1, 0)
+	// A position, and the axes of a box by the quaternion 1 9.5e-5 -1.3e-5 -1.55e-4.
+	pose := []float64{-0.000143067169, -3.62626379e-05, 2.00002027, 1, -3.0972601e-4, 2.580658e-5, 3.0972111e-4, 1, 1.9017e-4,
+		-2.586548e-5, -1.9016193e-4, 1}
+	out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
+		turn := algebra.Rotation{X: vectorFrom(in[0], 3), Y: vectorFrom(in[0], 6), Z: vectorFrom(in[0], 9)}
+		var all []*graph.Node
+		for _, x := range boxes(set, place{zeroVector(1), algebra.Rotation{X: unit(1, 0), Y: unit(1, 1), Z: unit(1, 2)}},
+			place{vectorFrom(in[0], 0), turn}) {
+			all = append(all, x.distance.Node, x.point.X.Node, x.point.Y.Node)
+		}
+		return []*graph.Node{graph.Stack(all, 0)}
+	}, batchLast([][]float64{pose}))
+	got := batchFirst(t, out[0])[0]
+	for _, want := range [][]float64{{-1.956825e-4, -1, -0.999536}, {-1.570585e-4, 0.496674, -1},
+		{-1.440508e-4, 0.999573, -1}} {
+		if !slices.ContainsFunc(lists.Indices(len(got)/3), func(i int) bool { return distance(got[3*i:3*i+3], want) < 1e-3 }) {
+			t.Errorf("no contact is at %v", want)
 		}
 	}
 }
