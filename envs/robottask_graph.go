@@ -2,23 +2,15 @@ package envs
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
-	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/envs/mujoco"
-	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/names"
 )
@@ -139,167 +131,6 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 	return t, nil
 }
 
-// trunkOf guesses the trunk of a robot: the heaviest body that is free to move or, in a planar robot, slides.
-func trunkOf(m mujoco.Model, bodies []string) (string, error) {
-	best, heaviest, slides := 0, 0.0, 0
-	for body, joints := range m.BodyJntNum {
-		if joints == 0 {
-			continue
-		}
-		kinds := m.JntType[m.BodyJntAdr[body]:][:joints]
-		if slides == 0 && m.BodyWeldID[m.BodyParentID[body]] == 0 && slices.Contains(kinds, mujoco.Slide) {
-			slides = body
-		}
-		if !slices.Contains(kinds, mujoco.Free) {
-			continue
-		}
-		mass := 0.0
-		for other, kg := range m.BodyMass {
-			if m.BodyRootID[other] == body {
-				mass += kg
-			}
-		}
-		if mass > heaviest {
-			best, heaviest = body, mass
-		}
-	}
-	if best = cmp.Or(best, slides); best == 0 {
-		return "", errors.New("the robot cannot walk, since no body has a free joint, or slide joints to the world as in " +
-			"planar robots: add <freejoint/> to the body of the trunk, or name the trunk (Trunk, --trunk)")
-	}
-	return bodies[best], nil
-}
-
-// feetOf guesses the feet of a robot: of the bodies at the ends of the tree of joints below the trunk those whose
-// lowest geom, of those that may touch what cannot move, is about as low as the lowest of all.
-func feetOf(system *mujoco.System, trunk int) ([]string, error) {
-	m, bodies := system.Model(), system.BodyNames()
-	places, err := system.Places()
-	if err != nil {
-		return nil, err
-	}
-	parents := map[int]bool{}
-	for body, joints := range m.BodyJntNum {
-		if joints > 0 {
-			parents[m.BodyWeldID[m.BodyParentID[body]]] = true
-		}
-	}
-	type end struct {
-		body int
-		z    float64
-	}
-	lowest := map[int]end{} // of each link
-	for _, pair := range grounded(system) {
-		body := m.GeomBodyID[pair.geom]
-		if m.BodyRootID[body] != m.BodyRootID[trunk] || parents[m.BodyWeldID[body]] {
-			continue
-		}
-		z, link := bottom(m, pair.geom, places[body]), m.BodyWeldID[body]
-		if before, ok := lowest[link]; !ok || z < before.z {
-			lowest[link] = end{body, z}
-		}
-	}
-	if len(lowest) == 0 {
-		return nil, fmt.Errorf("no end of a limb of %s can touch the ground%s, or name its feet (Feet, --feet)", bodies[trunk],
-			noGround)
-	}
-	ground := math.Inf(1)
-	for _, e := range lowest {
-		ground = min(ground, e.z)
-	}
-	var feet []string
-	for link := range m.Sizes.NBody {
-		if e, ok := lowest[link]; ok && e.z-ground < 0.2*(places[trunk].Position[2]-ground) {
-			feet = append(feet, bodies[e.body])
-		}
-	}
-	return feet, nil
-}
-
-// noGround says what helps a robot without a ground.
-const noGround = ", as far as the engine models contacts: add a floor, such as <geom type=\"plane\" size=\"0 0 1\"/>, or " +
-	"give the scene.xml of a robot in MuJoCo Menagerie"
-
-// groundPair are a geom and one that cannot move, which may touch.
-type groundPair struct{ ground, geom int }
-
-// grounded lists the contacts with what cannot move.
-func grounded(system *mujoco.System) (list []groundPair) {
-	m := system.Model()
-	for _, pair := range system.Pairs() {
-		for _, p := range []groundPair{{pair.Geom2, pair.Geom1}, {pair.Geom1, pair.Geom2}} {
-			if m.BodyWeldID[m.GeomBodyID[p.ground]] == 0 {
-				list = append(list, p)
-			}
-		}
-	}
-	return list
-}
-
-// bottom returns the height of the lowest point of a geom, m, given the place of its body.
-func bottom(m mujoco.Model, geom int, body algebra.Place) float64 {
-	turn := rotationOf(body.Rotation)
-	own := rotationOf(m.GeomQuat[geom])
-	down, z := [3]float64{}, body.Position[2]
-	for i := range 3 {
-		z += turn[2][i] * m.GeomPos[geom][i]
-		for k := range 3 {
-			down[i] += turn[2][k] * own[k][i] // how far each axis of the geom points up
-		}
-	}
-	size := m.GeomSize[geom]
-	switch axis := math.Abs(down[2]); m.GeomType[geom] {
-	case mujoco.Sphere:
-		return z - size[0]
-	case mujoco.Capsule:
-		return z - size[0] - size[1]*axis
-	case mujoco.Cylinder:
-		return z - size[0]*math.Sqrt(max(0, 1-axis*axis)) - size[1]*axis
-	case mujoco.Ellipsoid:
-		return z - math.Sqrt(math.Pow(size[0]*down[0], 2)+math.Pow(size[1]*down[1], 2)+math.Pow(size[2]*down[2], 2))
-	case mujoco.Box:
-		return z - size[0]*math.Abs(down[0]) - size[1]*math.Abs(down[1]) - size[2]*axis
-	}
-	return z
-}
-
-// rotationOf returns the rotation matrix of a quaternion.
-func rotationOf(q [4]float64) [3][3]float64 {
-	w, x, y, z := q[0], q[1], q[2], q[3]
-	return [3][3]float64{
-		{1 - 2*(y*y+z*z), 2 * (x*y - w*z), 2 * (x*z + w*y)},
-		{2 * (x*y + w*z), 1 - 2*(x*x+z*z), 2 * (y*z - w*x)},
-		{2 * (x*z - w*y), 2 * (y*z + w*x), 1 - 2*(x*x+y*y)},
-	}
-}
-
-// String says what the task is, in a line.
-func (r StoredRobot) String() string {
-	t := r.Task
-	what := fmt.Sprintf("%s walks along %s", t.Trunk, t.Forward)
-	if t.Task == Velocity {
-		what = fmt.Sprintf("%s follows commanded velocities, ahead along its %s, which each episode draws", t.Trunk, t.Forward)
-		if len(t.Commands) > 0 {
-			one := func(c [3]float64) string { return fmt.Sprintf("%g,%g,%g", c[0], c[1], c[2]) }
-			what = fmt.Sprintf("%s follows the velocities %s (ahead along its %s and to the left, m/s; turning left, rad/s)",
-				t.Trunk, strings.Join(lists.Map(t.Commands, one), ":"), t.Forward)
-		}
-	}
-	if t.Stride > 0 {
-		what += fmt.Sprintf(", stepping in place %g times a second", t.Stride)
-	}
-	touch := "which alone touch the ground"
-	if t.Contacts == "all" {
-		touch = "with all contacts of the model"
-	}
-	actions := "actions span the control ranges"
-	if slices.ContainsFunc(lists.Indices(r.Model.Sizes.NU), func(i int) bool { return isServo(r.Model, i) }) {
-		actions = fmt.Sprintf("servos turn by up to %g from the default pose", t.Reach)
-	}
-	return fmt.Sprintf("%s; feet %s, %s; %s; %d steps of %g s", what, strings.Join(t.Feet, ", "), touch, actions, t.Steps,
-		t.ControlStep)
-}
-
 // isServo reports whether an actuator turns a joint to a position. The control of an integrator is a velocity.
 func isServo(m mujoco.Model, actuator int) bool {
 	const ofJoint = 0
@@ -358,85 +189,6 @@ func (t RobotTask) Environment(m mujoco.Model) (*Rigid, error) {
 	robotTasks[slices.Index(RobotTasks(), t.Task)].define(t, r, system)
 	r.robot = &StoredRobot{t, m}
 	return r, Validate(r)
-}
-
-// StoredRobot is what the environment of a [RobotTask] is made of.
-type StoredRobot struct {
-	Task  RobotTask
-	Model mujoco.Model
-}
-
-// MarshalJSON writes the compiled model with the task added, so that the file is a compiled model, too.
-func (r StoredRobot) MarshalJSON() ([]byte, error) {
-	var content map[string]json.RawMessage
-	text, err := json.Marshal(r.Model)
-	if err == nil {
-		err = json.Unmarshal(text, &content)
-	}
-	if err == nil {
-		content["task"], err = json.Marshal(r.Task)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(content)
-}
-
-// ReadRobot makes the environment of a task of a robot in MuJoCo's XML, in a compiled model, or in the robot.json of a
-// run: what the task leaves open is then as stored there. An environment without a name has [robots.Name].
-func ReadRobot(ctx context.Context, path string, task RobotTask) (*Rigid, error) {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".urdf":
-		return nil, fmt.Errorf("%s: a URDF has no free joint, floor or actuators: write a scene.xml that has them and attaches "+
-			"it, of ten lines as in docs/guides/own_robot.md, and give that file", path)
-	case ".xml", ".json":
-	default:
-		return nil, fmt.Errorf("%s: want a robot for MuJoCo, which ends in .xml or .json", path)
-	}
-	model, err := robots.ReadMJCF(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	var stored struct{ Task RobotTask }
-	if text, err := os.ReadFile(path); err == nil && strings.EqualFold(filepath.Ext(path), ".json") {
-		if err := json.Unmarshal(text, &stored); err != nil {
-			return nil, fmt.Errorf("%s: its task: %w", path, err)
-		}
-	}
-	task = task.or(stored.Task)
-	if task.Name == "" {
-		task.Name = fileName.ReplaceAllString(robots.Name(path), "-")
-		if task.Task != "" && task.Task != Walk {
-			task.Name += "-" + task.Task
-		}
-	}
-	robot, err := task.Environment(model)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return robot, nil
-}
-
-// fileName matches what may not be in a name of an environment.
-var fileName = regexp.MustCompile(`[^A-Za-z0-9+._-]+`)
-
-// or returns a task with what it leaves open as in another one.
-func (t RobotTask) or(other RobotTask) RobotTask {
-	into, from := reflect.ValueOf(&t).Elem(), reflect.ValueOf(other)
-	for i := range into.NumField() {
-		if into.Field(i).IsZero() {
-			into.Field(i).Set(from.Field(i))
-		}
-	}
-	return t
-}
-
-// Robot returns what an environment was made of, if it is that of a [RobotTask], unchanged.
-func Robot(env Env) (StoredRobot, bool) {
-	if r := RigidOf(env); r != nil && r.robot != nil {
-		return *r.robot, true
-	}
-	return StoredRobot{}, false
 }
 
 // along returns the x, y of Forward.

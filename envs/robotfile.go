@@ -1,0 +1,123 @@
+package envs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"example.com/qdnb/envs/mujoco"
+	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/lists"
+)
+
+// StoredRobot is what the environment of a [RobotTask] is made of.
+type StoredRobot struct {
+	Task  RobotTask
+	Model mujoco.Model
+}
+
+// String says what the task is, in a line.
+func (r StoredRobot) String() string {
+	t := r.Task
+	what := fmt.Sprintf("%s walks along %s", t.Trunk, t.Forward)
+	if t.Task == Velocity {
+		what = fmt.Sprintf("%s follows commanded velocities, ahead along its %s, which each episode draws", t.Trunk, t.Forward)
+		if len(t.Commands) > 0 {
+			one := func(c [3]float64) string { return fmt.Sprintf("%g,%g,%g", c[0], c[1], c[2]) }
+			what = fmt.Sprintf("%s follows the velocities %s (ahead along its %s and to the left, m/s; turning left, rad/s)",
+				t.Trunk, strings.Join(lists.Map(t.Commands, one), ":"), t.Forward)
+		}
+	}
+	if t.Stride > 0 {
+		what += fmt.Sprintf(", stepping in place %g times a second", t.Stride)
+	}
+	touch := "which alone touch the ground"
+	if t.Contacts == "all" {
+		touch = "with all contacts of the model"
+	}
+	actions := "actions span the control ranges"
+	if slices.ContainsFunc(lists.Indices(r.Model.Sizes.NU), func(i int) bool { return isServo(r.Model, i) }) {
+		actions = fmt.Sprintf("servos turn by up to %g from the default pose", t.Reach)
+	}
+	return fmt.Sprintf("%s; feet %s, %s; %s; %d steps of %g s", what, strings.Join(t.Feet, ", "), touch, actions, t.Steps,
+		t.ControlStep)
+}
+
+// MarshalJSON writes the compiled model with the task added, so that the file is a compiled model, too.
+func (r StoredRobot) MarshalJSON() ([]byte, error) {
+	var content map[string]json.RawMessage
+	text, err := json.Marshal(r.Model)
+	if err == nil {
+		err = json.Unmarshal(text, &content)
+	}
+	if err == nil {
+		content["task"], err = json.Marshal(r.Task)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(content)
+}
+
+// ReadRobot makes the environment of a task of a robot in MuJoCo's XML, in a compiled model, or in the robot.json of a
+// run: what the task leaves open is then as stored there. An environment without a name has [robots.Name].
+func ReadRobot(ctx context.Context, path string, task RobotTask) (*Rigid, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".urdf":
+		return nil, fmt.Errorf("%s: a URDF has no free joint, floor or actuators: write a scene.xml that has them and attaches "+
+			"it, of ten lines as in docs/guides/own_robot.md, and give that file", path)
+	case ".xml", ".json":
+	default:
+		return nil, fmt.Errorf("%s: want a robot for MuJoCo, which ends in .xml or .json", path)
+	}
+	model, err := robots.ReadMJCF(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	var stored struct{ Task RobotTask }
+	if text, err := os.ReadFile(path); err == nil && strings.EqualFold(filepath.Ext(path), ".json") {
+		if err := json.Unmarshal(text, &stored); err != nil {
+			return nil, fmt.Errorf("%s: its task: %w", path, err)
+		}
+	}
+	task = task.or(stored.Task)
+	if task.Name == "" {
+		task.Name = fileName.ReplaceAllString(robots.Name(path), "-")
+		if task.Task != "" && task.Task != Walk {
+			task.Name += "-" + task.Task
+		}
+	}
+	robot, err := task.Environment(model)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return robot, nil
+}
+
+// fileName matches what may not be in a name of an environment.
+var fileName = regexp.MustCompile(`[^A-Za-z0-9+._-]+`)
+
+// or returns a task with what it leaves open as in another one.
+func (t RobotTask) or(other RobotTask) RobotTask {
+	into, from := reflect.ValueOf(&t).Elem(), reflect.ValueOf(other)
+	for i := range into.NumField() {
+		if into.Field(i).IsZero() {
+			into.Field(i).Set(from.Field(i))
+		}
+	}
+	return t
+}
+
+// Robot returns what an environment was made of, if it is that of a [RobotTask], unchanged.
+func Robot(env Env) (StoredRobot, bool) {
+	if r := RigidOf(env); r != nil && r.robot != nil {
+		return *r.robot, true
+	}
+	return StoredRobot{}, false
+}
