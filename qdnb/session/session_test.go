@@ -229,7 +229,7 @@ func TestOriginsByNumbers(t *testing.T) {
 	if today == "" || today == numbersOf("map-elites", "pointmaze") || today == numbersOf("mome", "ant-uni") {
 		t.Errorf("numbers %q are not those of one algorithm in one environment", today)
 	}
-	for _, pair := range [][2]string{{"map-elites", "arm"}, {"adaptation", "ant-uni"}, {"map", "ant-uni"}} {
+	for _, pair := range [][2]string{{"map-elites", "arm"}, {"hierarchical-control", "ant-uni"}, {"map", "ant-uni"}} {
 		errtest.Equal(t, fmt.Sprintf("lines that the ledger lacks, of %v", pair), numbersOf(pair[0], pair[1]), "")
 	}
 	for _, c := range []struct {
