@@ -64,11 +64,10 @@ func beyondCurves(d *Data, axis curveAxis) (figures.Grid, error) {
 func emphasise(d *Data, envs []string, rows [][]seeds, places int) {
 	var best []string
 	for i, row := range rows {
-		for _, score := range []func(seeds) float64{seeds.finalQDScore,
-			func(s seeds) float64 { return d.correctedQDScore(s.name, envs[i]) }} {
+		for _, of := range []func(method, env string) []float64{d.finalQDScores, d.correctedQDScores} {
 			scores := map[string]float64{}
 			for _, s := range row {
-				if x := score(s); !math.IsNaN(x) {
+				if x := stats.Median(of(s.name, envs[i])); !math.IsNaN(x) {
 					scores[s.name] = x
 				}
 			}
@@ -94,16 +93,19 @@ func emphasise(d *Data, envs []string, rows [][]seeds, places int) {
 	}
 }
 
-// correctedQDScore is the median over the seeds of a method on an environment that have a corrected repertoire of
-// their end, NaN if none has.
-func (d *Data) correctedQDScore(method, env string) float64 {
-	var scores []float64
+func (d *Data) finalQDScores(method, env string) []float64 {
+	return d.Scores(method, env, results.QDScore)
+}
+
+// correctedQDScores are those of the seeds of a method on an environment that have a corrected repertoire of their
+// end.
+func (d *Data) correctedQDScores(method, env string) (scores []float64) {
 	for _, trained := range d.FinishedRuns(method, env) {
 		if corrected, err := d.corrected(trained); err == nil && corrected != nil { // else Corrected reports it
 			scores = append(scores, corrected.Stats().QDScore)
 		}
 	}
-	return stats.Median(scores)
+	return scores
 }
 
 // corrected returns the corrected repertoire of the end of a run, nil if there is none.
@@ -125,11 +127,6 @@ func place(list []string, name string) int {
 		return i
 	}
 	return len(list)
-}
-
-// finalQDScore is the median over seeds.
-func (s seeds) finalQDScore() float64 {
-	return stats.Median(lists.Map(s.curves, func(curve []results.Point) float64 { return curve[len(curve)-1].QDScore }))
 }
 
 // BeyondRepertoires draws the repertoires of the methods of [BeyondCurvesOverTime]: rows of seven maps for each
@@ -186,7 +183,7 @@ func Corrected(d *Data) (*tables.Table, error) {
 					continue
 				}
 				episodes = lists.With(episodes, fmt.Sprint(last.Correction))
-				steps = append(steps, float64(trained.EnvSteps)/1e6)
+				steps = append(steps, trained.EnvSteps/1e6)
 				s := last.Stats()
 				for i, x := range []float64{trained.MaxFitness, s.MaxFitness, trained.Coverage, s.Coverage,
 					trained.QDScore, s.QDScore} {

@@ -106,7 +106,7 @@ func (c *comparison) table(methods, envs []string) *tables.Table {
 
 // effort formats the number of runs of the same kind and their median share of the paper's steps, if any.
 func effort(found []results.Trained) string {
-	share := stats.Median(results.EnvSteps.Scores(found)) / float64(found[0].PaperSteps())
+	share := stats.Median(results.EnvSteps.Scores(found)) / found[0].PaperSteps()
 	if math.IsInf(share, 0) { // a method that is not in the paper
 		return fmt.Sprint(len(found))
 	}
@@ -385,7 +385,7 @@ func (c *comparison) summary(name string, m results.Metric) *tables.Table {
 				continue
 			}
 			seeds = append(seeds, float64(len(found)))
-			shares = append(shares, stats.Median(results.EnvSteps.Scores(found))/float64(found[0].PaperSteps()))
+			shares = append(shares, stats.Median(results.EnvSteps.Scores(found))/found[0].PaperSteps())
 			s := c.compare(m, method, env)
 			text := strings.TrimSpace(tables.Plain.Number(stats.Median(s.own)) + " " + marks[s.side])
 			text += " (" + tables.Plain.Number(s.paper.Median)

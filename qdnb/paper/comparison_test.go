@@ -81,7 +81,7 @@ func TestCompare(t *testing.T) {
 	// On ant-uni the paper's order of QD scores is PGA-MAP-Elites, MAP-Elites, SMERL(DADS), as here.
 	// Its order of max fitness is SMERL(DADS), PGA-MAP-Elites, MAP-Elites; here the first is last.
 	for i, r := range d.Trained {
-		d.Trained[i].EnvSteps = results.PaperSteps(r.Algorithm, r.Env)
+		d.Trained[i].EnvSteps = r.PaperSteps()
 	}
 	if got, want := csvOf(t, CompareOrder, d), "environment,methods,share (%),max fitness,QD score\n"+
 		"ant-trap,2,100,–,–\nant-uni,3,100,-0.50,1.00\nmean,,,-0.50,1.00\n"; got != want {
@@ -187,7 +187,7 @@ func scored() *Data {
 		for seed, score := range qd {
 			t.Trained = append(t.Trained, results.Trained{Experiment: results.ExperimentTraining,
 				Label: label, Algorithm: label, Env: env,
-				Seed: int64(seed), Finished: true, QDScore: score, MaxFitness: -score})
+				Seed: int64(seed), Finished: true, Point: results.Point{QDScore: score, MaxFitness: -score}})
 		}
 	}
 	add("pga-map-elites", "ant-uni", 90, 80, 100, 70)
@@ -237,9 +237,9 @@ func TestOverall(t *testing.T) {
 		apart.Trained[5+i].Env = "ant-trap"
 	}
 	apart.Trained = append(apart.Trained, results.Trained{Experiment: results.ExperimentTraining,
-		Label: "pga-map-elites", Env: "ant-trap", Finished: true, QDScore: 75})
+		Label: "pga-map-elites", Env: "ant-trap", Finished: true, Point: results.Point{QDScore: 75}})
 	apart.Trained = append(apart.Trained, results.Trained{Experiment: results.ExperimentTraining,
-		Label: "aurora", Env: "walker-uni", Finished: true, QDScore: 40})
+		Label: "aurora", Env: "walker-uni", Finished: true, Point: results.Point{QDScore: 40}})
 	shows(apart, "PGA-MAP-Elites", "3 environments")
 	only := scored()
 	only.Trained = slices.DeleteFunc(only.Trained, func(r results.Trained) bool { return r.Label != "pga-map-elites" })
@@ -261,8 +261,8 @@ func TestClaims(t *testing.T) {
 		"aurora": -9700, "pga-aurora": -9600} {
 		for seed := range int64(3) {
 			data.Trained = append(data.Trained, results.Trained{Experiment: results.ExperimentTraining, Seed: seed,
-				Label: label, Algorithm: label, Env: "ant-maze", Finished: true, MaxFitness: fitness, QDScore: 1,
-				EnvSteps: results.PaperSteps(label, "ant-maze")})
+				Label: label, Algorithm: label, Env: "ant-maze", Finished: true, Point: results.Point{MaxFitness: fitness, QDScore: 1,
+					EnvSteps: float64(results.PaperSteps(label, "ant-maze"))}})
 		}
 	}
 	table := must.Get(Claims(data, "ant-maze", "max-fitness", "adaptation"))
@@ -286,7 +286,7 @@ func seededRuns(experiment, label, env string, steps int64, scores ...[2]float64
 	for seed, s := range scores {
 		list = append(list, results.Trained{Experiment: experiment, Label: label, Algorithm: label,
 			Env: env, Seed: int64(seed), Finished: true,
-			EnvSteps: steps, MaxFitness: s[0], QDScore: s[1]})
+			Point: results.Point{EnvSteps: float64(steps), MaxFitness: s[0], QDScore: s[1]}})
 	}
 	return list
 }

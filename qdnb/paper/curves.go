@@ -22,19 +22,14 @@ var (
 	rlMethods    = records.Names(records.Reinforcement)
 	allMethods   = records.Compared()
 	curveEnvs    = protocol.Environments()
-	curveMetrics = []curveMetric{
-		{"Max fitness", func(p results.Point) float64 { return p.MaxFitness }, false},
-		curveCoverage,
-		curveQDScore,
-	}
-	curveQDScore  = curveMetric{"QD score", func(p results.Point) float64 { return p.QDScore }, false}
-	curveCoverage = curveMetric{"Coverage (%)", func(p results.Point) float64 { return p.Coverage }, true}
+	curveMetrics = []curveMetric{{"Max fitness", results.MaxFitness}, curveCoverage, {"QD score", results.QDScore}}
+
+	curveCoverage = curveMetric{"Coverage (%)", results.Coverage}
 )
 
 type curveMetric struct {
-	title    string
-	of       func(results.Point) float64
-	fromZero bool
+	title string
+	results.Metric
 }
 
 // CurvesOverTime draws figure 6: max fitness, coverage and QD score of the eight methods on each
@@ -82,7 +77,7 @@ const clock, cpuClock = "time without compilation", "processor time"
 // only the latter, so the former is estimated as proportional to environment steps.
 func elapsed(r results.Trained, steps, seconds float64) float64 {
 	if r.CPUSeconds > 0 && r.EnvSteps > 0 {
-		return r.CPUSeconds * steps / float64(r.EnvSteps)
+		return r.CPUSeconds * steps / r.EnvSteps
 	}
 	if len(r.Curve) > 0 {
 		seconds -= r.Curve[0].Seconds // of the first evaluation, after compilation
@@ -106,7 +101,7 @@ var timeAxis = curveAxis{
 
 func stepsAxis(most float64) curveAxis {
 	return curveAxis{
-		of:    func(p results.Point) float64 { return p.EnvSteps },
+		of:    results.EnvSteps.Of,
 		label: func(float64) (string, float64) { return figures.EnvSteps.Label, 1 },
 		most:  most,
 	}
@@ -218,10 +213,9 @@ func curvesOf(method string, trained []results.Trained) seeds {
 func news(curve []results.Point) []results.Point {
 	var kept []results.Point
 	for i, p := range curve {
-		same := func(q results.Point) bool {
-			return p.MaxFitness == q.MaxFitness && p.Coverage == q.Coverage && p.QDScore == q.QDScore
-		}
-		if i == 0 || i == len(curve)-1 || !same(curve[i-1]) {
+		before := curve[max(i-1, 0)]
+		before.EnvSteps, before.Seconds = p.EnvSteps, p.Seconds
+		if i == 0 || i == len(curve)-1 || before != p {
 			kept = append(kept, p)
 		}
 	}
@@ -280,7 +274,7 @@ func (x span) panel(lines []seeds, metric curveMetric, label string) (*figures.P
 		var at []float64
 		end := 0.0
 		for _, curve := range line.curves {
-			s := x.series(curve, metric.of)
+			s := x.series(curve, metric.Metric)
 			if len(s.X) == 0 {
 				continue
 			}
@@ -300,7 +294,7 @@ func (x span) panel(lines []seeds, metric curveMetric, label string) (*figures.P
 		if err != nil {
 			return nil, fmt.Errorf("curves of %s: %w", line.name, err)
 		}
-		series.Style, series.Ends = line.style, line.named && metric.title == curveQDScore.title
+		series.Style, series.Ends = line.style, line.named && metric.Metric == results.QDScore
 		medians = append(medians, series)
 		for _, y := range series.High {
 			if y > largest { // false for NaN
@@ -309,9 +303,9 @@ func (x span) panel(lines []seeds, metric curveMetric, label string) (*figures.P
 		}
 	}
 	switch {
-	case metric.fromZero && largest > 0:
+	case metric == curveCoverage && largest > 0:
 		a.YLimits = [2]float64{0, 1.05 * largest}
-	case !metric.fromZero && !x.log:
+	case metric != curveCoverage && !x.log:
 		a.YLimits = figures.Rising(medians)
 	}
 	return figures.Lines(a, medians...)
@@ -319,7 +313,7 @@ func (x span) panel(lines []seeds, metric curveMetric, label string) (*figures.P
 
 // series returns a metric of a run in the units of the axis, cut at its end. Points that are not
 // later than the previous point are dropped; a run that was killed and resumed has such points.
-func (x span) series(curve []results.Point, metric func(results.Point) float64) figures.Series {
+func (x span) series(curve []results.Point, metric results.Metric) figures.Series {
 	var s figures.Series
 	for _, p := range curve {
 		v := x.of(p)
@@ -327,7 +321,7 @@ func (x span) series(curve []results.Point, metric func(results.Point) float64) 
 		if n := len(s.X); v > x.high || x.log && v <= 0 || n > 0 && at <= s.X[n-1] {
 			continue
 		}
-		s.X, s.Y = append(s.X, at), append(s.Y, metric(p))
+		s.X, s.Y = append(s.X, at), append(s.Y, metric.Of(p))
 	}
 	return s
 }

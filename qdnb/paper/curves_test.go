@@ -227,7 +227,7 @@ func TestSensitivity(t *testing.T) {
 			tables.Trained = append(tables.Trained, results.Trained{
 				Experiment: results.ExperimentSensitivity, Label: label, Algorithm: label, Env: env, Seed: seed,
 				Finished: true,
-				QDScore:  score + float64(2*seed-1), A: results.Setting{Name: "iso_sigma", Value: a},
+				Point:    results.Point{QDScore: score + float64(2*seed-1)}, A: results.Setting{Name: "iso_sigma", Value: a},
 				B: results.Setting{Name: "line_sigma", Value: b},
 			})
 		}
@@ -262,7 +262,7 @@ func TestSensitivity(t *testing.T) {
 func TestCurvesKeepTheirEnd(t *testing.T) {
 	x := span{of: func(p results.Point) float64 { return p.Seconds }, unit: 60, high: 488.5}
 	curve := []results.Point{{Seconds: 0}, {Seconds: 488.5}, {Seconds: 489}}
-	s := x.series(curve, func(p results.Point) float64 { return p.QDScore })
+	s := x.series(curve, results.QDScore)
 	errtest.Equal(t, "the points are at", s.X, []float64{0, 488.5 / 60})
 }
 
@@ -434,7 +434,7 @@ func TestRewardImpact(t *testing.T) {
 		for seed, score := range scores {
 			data.Trained = append(data.Trained, results.Trained{Experiment: results.ExperimentReward,
 				Label: label, Algorithm: label, Env: env,
-				Seed: int64(seed), Finished: true, QDScore: score})
+				Seed: int64(seed), Finished: true, Point: results.Point{QDScore: score}})
 		}
 	}
 	add("diayn", "ant-uni", 10, 30, 90)

@@ -26,9 +26,9 @@ func frozen() *Data {
 			for setting := range 9 {
 				d.Trained = append(d.Trained, results.Trained{Experiment: results.ExperimentSensitivity,
 					Label: grid.Method, Algorithm: grid.Method, Env: env, Finished: true,
-					QDScore: 100 - float64(30*k+(setting*(7+i)+k)%20),
-					A:       results.Setting{Name: "a", Value: float64(setting / 3)},
-					B:       results.Setting{Name: "b", Value: float64(setting % 3)}})
+					Point: results.Point{QDScore: 100 - float64(30*k+(setting*(7+i)+k)%20)},
+					A:     results.Setting{Name: "a", Value: float64(setting / 3)},
+					B:     results.Setting{Name: "b", Value: float64(setting % 3)}})
 			}
 		}
 	}

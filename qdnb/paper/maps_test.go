@@ -46,7 +46,7 @@ func (f *mapFolder) add(experiment, algorithm, env string, seed int64, fitness f
 	f.data.Trained = append(f.data.Trained, results.Trained{
 		Experiment: experiment, Label: algorithm, Algorithm: algorithm, Env: env, Seed: seed,
 		Run: config.Name(), Finished: true,
-		QDScore: float64(fitness), Coverage: float64(fitness), Prior: prior,
+		Point: results.Point{QDScore: float64(fitness), Coverage: float64(fitness)}, Prior: prior,
 	})
 }
 

@@ -73,7 +73,7 @@ func Steps(d *Data) (*tables.Table, error) {
 		for _, env := range envs {
 			if found := d.FinishedRuns(method, env); len(found) > 0 {
 				means = append(means, stats.Mean(results.EnvSteps.Scores(found)))
-				published = append(published, float64(found[0].PaperSteps()))
+				published = append(published, found[0].PaperSteps())
 			}
 		}
 		steps, paper := stats.Mean(means), stats.Mean(published)

@@ -68,12 +68,10 @@ func paper() *results.Tables {
 				r := results.Trained{
 					Experiment: results.ExperimentTraining, Label: label, Algorithm: label, Env: env,
 					Finished: true, Seed: int64(seed), Prior: true,
-					MaxFitness: medians[0][k] * (1 + spread*step), QDScore: medians[1][k] * (1 + 0.01*step),
+					Point: results.Point{MaxFitness: medians[0][k] * (1 + spread*step), QDScore: medians[1][k] * (1 + 0.01*step)},
 				}
 				r.EnvSteps = r.PaperSteps()
-				low := r.MaxFitness - math.Abs(r.MaxFitness)
-				r.Curve = []results.Point{{EnvSteps: 0, MaxFitness: low, QDScore: 1}, {MaxFitness: r.MaxFitness,
-					EnvSteps: float64(r.EnvSteps), Coverage: r.Coverage, QDScore: r.QDScore}}
+				r.Curve = []results.Point{{MaxFitness: r.MaxFitness - math.Abs(r.MaxFitness), QDScore: 1}, r.Point}
 				if label == "diayn" || label == "dads" {
 					r.Experiment = results.ExperimentReward
 				}
@@ -99,12 +97,11 @@ func paper() *results.Tables {
 			for k := range 9 {
 				setting := func(label string, score float64) {
 					t.Trained = append(t.Trained, results.Trained{
-						EnvSteps:   results.PaperSteps(label, env),
 						Experiment: results.ExperimentSensitivity, Label: label, Algorithm: label, Env: env,
 						Finished: true, Seed: int64(seed),
-						A:       results.Setting{Name: "a", Value: float64(k / 3)},
-						B:       results.Setting{Name: "b", Value: float64(k % 3)},
-						QDScore: 1000*score + step,
+						A:     results.Setting{Name: "a", Value: float64(k / 3)},
+						B:     results.Setting{Name: "b", Value: float64(k % 3)},
+						Point: results.Point{EnvSteps: float64(results.PaperSteps(label, env)), QDScore: 1000*score + step},
 					})
 				}
 				width := 0.01
@@ -315,10 +312,10 @@ func TestClaimsCompareAtEqualShares(t *testing.T) {
 		if r.Env != "ant-maze" || r.Experiment != results.ExperimentTraining {
 			continue
 		}
-		steps := float64(r.PaperSteps())
+		steps := r.PaperSteps()
 		switch {
 		case slices.Contains(reinforcement, r.Label): // a tenth of the steps, and below the others
-			tables.Trained[i].EnvSteps = int64(steps / 10)
+			tables.Trained[i].EnvSteps = steps / 10
 			tables.Trained[i].MaxFitness = -9900
 			tables.Trained[i].Curve = nil
 		default: // which got there late
@@ -357,7 +354,7 @@ func TestEqualTimeDecides(t *testing.T) {
 		tables := paper()
 		for i := range tables.Trained {
 			r := &tables.Trained[i]
-			r.EnvSteps, r.Curve = int64(i+1)*1000, nil
+			r.EnvSteps, r.Curve = float64(i+1)*1000, nil
 			r.Machine, r.Programs, r.Processor = "a", r.Label, 360
 			change(r)
 		}

@@ -90,8 +90,7 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 	r := Trained{
 		Experiment: line.Experiment, Label: line.Label, Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed,
 		Run: c.Name(), Finished: complete,
-		Generation: s.Generation, EnvSteps: s.EnvSteps, Seconds: s.Seconds, MaxFitness: s.MaxFitness,
-		Coverage: s.Coverage, QDScore: s.QDScore,
+		Generation: s.Generation, Point: Point{float64(s.EnvSteps), s.Seconds, s.MaxFitness, s.Coverage, s.QDScore},
 	}
 	if r.Processor = s.CPUSeconds; s.Budget.CPU > 0 {
 		r.CPUSeconds = s.CPUSeconds

@@ -81,10 +81,9 @@ type Trained struct {
 	Seed                              int64
 	Run                               string // name of the run's folder
 	Finished                          bool
-	Generation, EnvSteps              int64
-	Seconds                           float64
+	Generation                        int64
+	Point                                     // at the end: -Inf, 0 and 0 without solutions
 	CPUSeconds                        float64 // processor time if the budget limits it, else 0
-	MaxFitness, Coverage, QDScore     float64 // final values; -Inf, 0 and 0 without solutions
 	// Processor is the processor time of the whole training, s. Machine and Programs are those that
 	// computed it (see [runs.MachineUse]), "" if they changed or are not recorded. If the budget is that of
 	// [MediumSteps], time and machine are those of the measurement.

@@ -237,7 +237,7 @@ func TestEqualShares(t *testing.T) {
 			curve[i].EnvSteps *= paper
 		}
 		tables.Trained = append(tables.Trained, results.Trained{Experiment: experiment, Label: label,
-			Algorithm: label, Env: "ant-uni", Finished: true, EnvSteps: int64(share * paper), QDScore: 9,
+			Algorithm: label, Env: "ant-uni", Finished: true, Point: results.Point{EnvSteps: share * paper, QDScore: 9},
 			Curve: curve})
 	}
 	add("training", "map-elites", 1.5, results.Point{EnvSteps: 0.05, QDScore: 1},

@@ -8,7 +8,7 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// Metric is a number at the end of a training run, named by its column.
+// Metric is a number of a training run, named by its column.
 type Metric string
 
 // The metrics.
@@ -19,17 +19,17 @@ const (
 	EnvSteps   Metric = "env_steps"
 )
 
-// Of returns the metric of a run.
-func (m Metric) Of(r Trained) float64 {
+// Of returns the metric of a run at a point.
+func (m Metric) Of(p Point) float64 {
 	switch m {
 	case MaxFitness:
-		return r.MaxFitness
+		return p.MaxFitness
 	case QDScore:
-		return r.QDScore
+		return p.QDScore
 	case Coverage:
-		return r.Coverage
+		return p.Coverage
 	case EnvSteps:
-		return float64(r.EnvSteps)
+		return p.EnvSteps
 	}
 	return math.NaN()
 }
@@ -67,7 +67,9 @@ func (t *Tables) Scores(label, env string, m Metric) []float64 {
 }
 
 // Scores returns the metric of runs.
-func (m Metric) Scores(trained []Trained) []float64 { return lists.Map(trained, m.Of) }
+func (m Metric) Scores(trained []Trained) []float64 {
+	return lists.Map(trained, func(r Trained) float64 { return m.Of(r.Point) })
+}
 
 // Normalised returns a label's QD scores by environment, one per seed, divided by the largest score of any
 // label and seed on the environment, as in the paper's figure 3. It is nil if the label lacks runs on an
@@ -166,7 +168,7 @@ func (t *Tables) PriorRuns(algorithm string, prior bool) []Trained {
 // at returns a run as it was after some environment steps, according to its log. Its metrics are
 // NaN before the first row.
 func (r Trained) at(steps float64) Trained {
-	if steps >= float64(r.EnvSteps) || len(r.Curve) == 0 {
+	if steps >= r.EnvSteps || len(r.Curve) == 0 {
 		return r
 	}
 	steps += 1e-9 * steps // a share of the paper's steps is rounded
@@ -174,26 +176,24 @@ func (r Trained) at(steps float64) Trained {
 	for n < len(r.Curve) && r.Curve[n].EnvSteps <= steps {
 		n++
 	}
-	p := Point{EnvSteps: steps, MaxFitness: math.NaN(), Coverage: math.NaN(), QDScore: math.NaN()}
-	if n > 0 {
-		p = r.Curve[n-1]
+	r.Point = Point{EnvSteps: math.Trunc(steps), MaxFitness: math.NaN(), Coverage: math.NaN(), QDScore: math.NaN()}
+	if r.Curve = r.Curve[:n]; n > 0 {
+		r.Point = r.Curve[n-1]
 	}
-	r.EnvSteps, r.Seconds, r.Curve = int64(p.EnvSteps), p.Seconds, r.Curve[:n]
-	r.MaxFitness, r.Coverage, r.QDScore = p.MaxFitness, p.Coverage, p.QDScore
 	return r
 }
 
 // AfterSteps returns the values of a metric after some environment steps, one per run.
 func (m Metric) AfterSteps(steps float64, trained []Trained) []float64 {
-	return lists.Map(trained, func(r Trained) float64 { return m.Of(r.at(steps)) })
+	return lists.Map(trained, func(r Trained) float64 { return m.Of(r.at(steps).Point) })
 }
 
 // Reached returns the share of the paper's environment steps after which a metric of a run was at least
 // x, according to its log; NaN if it never was.
 func (m Metric) Reached(x float64, r Trained) float64 {
 	for _, p := range r.Curve {
-		if m.Of(r.at(float64(p.EnvSteps))) >= x {
-			return float64(p.EnvSteps) / float64(r.PaperSteps())
+		if m.Of(r.at(p.EnvSteps).Point) >= x {
+			return p.EnvSteps / r.PaperSteps()
 		}
 	}
 	return math.NaN()
@@ -232,7 +232,7 @@ func (t *Tables) EqualShares() *Tables {
 	cut.Trained = nil
 	shares := map[[2]string]float64{}
 	for _, r := range t.Trained {
-		paper := float64(r.PaperSteps())
+		paper := r.PaperSteps()
 		if !r.Finished || paper == 0 {
 			continue
 		}

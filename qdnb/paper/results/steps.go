@@ -48,10 +48,10 @@ func PaperSteps(algorithm, env string) int64 {
 
 // PaperSteps returns the paper's environment steps for the run's algorithm and environment; 0 if
 // unknown.
-func (r Trained) PaperSteps() int64 { return PaperSteps(r.Algorithm, r.Env) }
+func (r Trained) PaperSteps() float64 { return float64(PaperSteps(r.Algorithm, r.Env)) }
 
 // StepsRatio returns the run's environment steps divided by the paper's; NaN if those are unknown.
-func (r Trained) StepsRatio() float64 { return StepsRatio(r.Algorithm, r.Env, r.EnvSteps) }
+func (r Trained) StepsRatio() float64 { return StepsRatio(r.Algorithm, r.Env, int64(r.EnvSteps)) }
 
 // StepsRatio returns environment steps divided by the paper's; NaN if those are unknown.
 func StepsRatio(algorithm, env string, steps int64) float64 {

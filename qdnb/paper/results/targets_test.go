@@ -18,8 +18,8 @@ func TestReadSMERLTargets(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "smerl_targets_summary.csv")
 	tables := &Tables{Trained: []Trained{
-		{Experiment: ExperimentTargets, Env: "ant-maze", Finished: true, MaxFitness: -9000.5},
-		{Experiment: ExperimentTargets, Env: "ant-uni", Finished: true, MaxFitness: 300},
+		{Experiment: ExperimentTargets, Env: "ant-maze", Finished: true, Point: Point{MaxFitness: -9000.5}},
+		{Experiment: ExperimentTargets, Env: "ant-uni", Finished: true, Point: Point{MaxFitness: 300}},
 	}}
 	must.Get(tables.Write(dir))
 	got, err := ReadSMERLTargets(path)
