@@ -253,9 +253,6 @@ func (r *Run) HasMetrics() bool { return r.path(metricsFile) != "" }
 
 // Skills reads skills.npz. A shipped run has no policy, which is an error; see Evaluation.
 func (r *Run) Skills() (*Skills, error) {
-	if err := Given(r); err != nil {
-		return nil, err
-	}
 	skills, err := r.Evaluation()
 	if err == nil && skills.Policy == nil {
 		return nil, r.shippedWithout()

@@ -53,9 +53,6 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 
 // newestOf returns the newest repertoire of a run.
 func newestOf(run *runs.Run) (*runs.Snapshot, error) {
-	if err := runs.Given(run); err != nil {
-		return nil, fmt.Errorf("figures: %w", err)
-	}
 	newest, err := run.Newest()
 	if err == nil && newest == nil {
 		err = untrained(run)
@@ -163,9 +160,6 @@ func Progress(run *runs.Run, r *runs.Repertoire) (Grid, error) {
 // bar: the first, the last, and between them those closest to equal ratios of generations, because
 // a repertoire fills fast at first and slowly later.
 func Snapshots(run *runs.Run, n int) (Grid, error) {
-	if err := runs.Given(run); err != nil {
-		return Grid{}, fmt.Errorf("figures: %w", err)
-	}
 	cell.Begin()
 	snapshots, err := run.Snapshots()
 	if err != nil {

@@ -163,7 +163,7 @@ func TestOfNoRun(t *testing.T) {
 		"AddSkills":         new(Arena).AddSkills(nil),
 		"Adaptation":        errtest.Of(Adaptation(nil)),
 	} {
-		t.Run(name, func(t *testing.T) { errtest.Want(t, err, "figures: no run: it is nil") })
+		t.Run(name, func(t *testing.T) { errtest.Want(t, err, "no run: it is nil") })
 	}
 	errtest.Want(t, errtest.Of(Progress(run, nil)), "has no repertoire yet")
 	errtest.Want(t, errtest.Of(CellsOf(run, nil)), "has no repertoire yet")

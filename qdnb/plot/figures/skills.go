@@ -55,9 +55,6 @@ func (a *Arena) AddSkills(run *runs.Run) error {
 }
 
 func (a *Arena) addSkills(run *runs.Run) (*runs.Skills, error) {
-	if err := runs.Given(run); err != nil {
-		return nil, fmt.Errorf("figures: %w", err)
-	}
 	skills, err := run.Evaluation()
 	if err != nil {
 		return nil, err
@@ -138,9 +135,6 @@ func contains(r Rect, x, y float64) bool {
 // shows the skill that is best without perturbation. Where targets move, the x axis shows their
 // indices, and the second curve shows the skill that is best on average.
 func Adaptation(run *runs.Run) (*Panel, error) {
-	if err := runs.Given(run); err != nil {
-		return nil, fmt.Errorf("figures: %w", err)
-	}
 	adaptation, err := run.Adaptation()
 	if err != nil {
 		return nil, fmt.Errorf("figures: %w", err)

@@ -23,9 +23,6 @@ const (
 // see [Choose]. Such a page fits a hundred films of 250 steps of an ant, and more of smaller
 // robots.
 func Cells(run *runs.Run) ([]int, error) {
-	if err := runs.Given(run); err != nil {
-		return nil, fmt.Errorf("viewer: %w", err)
-	}
 	r, err := run.RepertoireMap()
 	if err != nil {
 		return nil, err
