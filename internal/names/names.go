@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Nearest returns the known names closest to name by edit distance: insertions, deletions,
@@ -155,18 +156,22 @@ func editDistance(a, b string) int {
 	return d[len(s)][len(t)]
 }
 
-// Wrap breaks text between words into lines of at most width characters.
+// Wrap breaks a text between words into lines of at most width characters, or longer if a word is.
 func Wrap(text string, width int) []string {
-	var lines []string
-	line := ""
+	return Lines(text, func(line string) bool { return utf8.RuneCountInString(line) <= width })
+}
+
+// Lines breaks a text between words into lines that fit, or of one word; none without words.
+func Lines(text string, fits func(line string) bool) (lines []string) {
 	for _, word := range strings.Fields(text) {
-		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
-			lines = append(lines, line)
-			line = ""
+		last := len(lines) - 1
+		if last >= 0 && fits(lines[last]+" "+word) {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
 		}
-		line = strings.TrimSpace(line + " " + word)
 	}
-	return append(lines, line)
+	return lines
 }
 
 // Columns makes names of columns of a CSV file: distinct, not empty, without spaces, commas and

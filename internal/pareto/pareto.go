@@ -6,6 +6,8 @@ import (
 	"iter"
 	"math"
 	"slices"
+
+	"example.com/qdnb/internal/lists"
 )
 
 // dominates reports whether a solution is at least as good as another one in all objectives and
@@ -64,7 +66,7 @@ func Fronts(flat []float32, size, objectives int) iter.Seq[[][]float64] {
 			var front [][]float64
 			for slot := range slices.Chunk(cell, objectives) {
 				if !math.IsInf(float64(slot[0]), -1) {
-					front = append(front, widen(slot))
+					front = append(front, lists.Convert[float64](slot))
 				}
 			}
 			if !yield(front) {
@@ -72,12 +74,4 @@ func Fronts(flat []float32, size, objectives int) iter.Seq[[][]float64] {
 			}
 		}
 	}
-}
-
-func widen(x []float32) []float64 {
-	wide := make([]float64, len(x))
-	for i := range x {
-		wide[i] = float64(x[i])
-	}
-	return wide
 }

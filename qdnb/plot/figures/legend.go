@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"example.com/qdnb/internal/names"
 )
 
 // legend explains marks in rows of equal columns under the panels, over an optional note.
@@ -88,17 +89,9 @@ func (l *legend) height(width vg.Length) vg.Length {
 	return legendGap + line*vg.Length(lines)
 }
 
-// wrapped breaks a text between words into lines of at most a width, unless a word is longer.
-func wrapped(text string, style draw.TextStyle, width vg.Length) (lines []string) {
-	for _, word := range strings.Fields(text) {
-		last := len(lines) - 1
-		if last >= 0 && style.Width(lines[last]+" "+word) <= width {
-			lines[last] += " " + word
-		} else {
-			lines = append(lines, word)
-		}
-	}
-	return lines
+// wrapped breaks a text into lines that are not wider than width, if words are not.
+func wrapped(text string, style draw.TextStyle, width vg.Length) []string {
+	return names.Lines(text, func(line string) bool { return style.Width(line) <= width })
 }
 
 // draw centres the legend under span with its upper edge at top, or in the canvas if the legend is
