@@ -2,7 +2,6 @@ package runs
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -24,12 +23,11 @@ type Progress struct {
 
 // Budget says when to stop: at the first limit reached. A zero field is no limit.
 type Budget struct {
-	Generations int64         `json:"generations,omitempty"`
-	Evaluations int64         `json:"evaluations,omitempty"`
-	EnvSteps    int64         `json:"env_steps,omitempty"`
-	Time        time.Duration `json:"-"` // wall-clock time over all sessions
-	// CPU is processor time over all sessions, comparable between runs that share a machine.
-	CPU time.Duration `json:"-"`
+	Generations int64
+	Evaluations int64
+	EnvSteps    int64
+	Time        time.Duration // wall-clock time over all sessions
+	CPU         time.Duration // processor time over all sessions, comparable between runs that share a machine
 }
 
 // Validate refuses negative limits.
@@ -110,47 +108,40 @@ func inWords(d time.Duration) string {
 
 // budgetFile is a budget in JSON: unset limits are omitted, and times are strings such as "2h0m0s".
 type budgetFile struct {
-	budgetLimits
-	Time string `json:"time,omitempty"`
-	CPU  string `json:"cpu,omitempty"`
+	Generations int64     `json:"generations,omitzero"`
+	Evaluations int64     `json:"evaluations,omitzero"`
+	EnvSteps    int64     `json:"env_steps,omitzero"`
+	Time        timeLimit `json:"time,omitzero"`
+	CPU         timeLimit `json:"cpu,omitzero"`
 }
 
-// budgetLimits has the fields of Budget without its methods.
-type budgetLimits Budget
+type timeLimit time.Duration
+
+// MarshalText formats the limit.
+func (l timeLimit) MarshalText() ([]byte, error) { return []byte(time.Duration(l).String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (l *timeLimit) UnmarshalText(text []byte) error {
+	limit, err := time.ParseDuration(string(text))
+	if *l = timeLimit(limit); err != nil {
+		return fmt.Errorf("a time of a budget: %w", err)
+	}
+	return nil
+}
 
 // MarshalJSON writes the limits that are set.
 func (b Budget) MarshalJSON() ([]byte, error) {
-	file := budgetFile{budgetLimits: budgetLimits(b)}
-	if b.Time != 0 {
-		file.Time = b.Time.String()
-	}
-	if b.CPU != 0 {
-		file.CPU = b.CPU.String()
-	}
-	return json.Marshal(file)
+	return json.Marshal(budgetFile{b.Generations, b.Evaluations, b.EnvSteps, timeLimit(b.Time), timeLimit(b.CPU)})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. Unknown fields are errors: a misspelt limit would be
 // no limit.
 func (b *Budget) UnmarshalJSON(data []byte) error {
-	var file budgetFile
-	if err := Decode(data, &file); err != nil {
+	var f budgetFile
+	if err := Decode(data, &f); err != nil {
 		return err
 	}
-	*b = Budget(file.budgetLimits)
-	for _, limit := range []struct {
-		name, text string
-		of         *time.Duration
-	}{{"time", file.Time, &b.Time}, {"cpu", file.CPU, &b.CPU}} {
-		if limit.text == "" {
-			continue
-		}
-		duration, err := time.ParseDuration(limit.text)
-		if err != nil {
-			return errors.New(limit.name + " of a budget: " + err.Error())
-		}
-		*limit.of = duration
-	}
+	*b = Budget{f.Generations, f.Evaluations, f.EnvSteps, time.Duration(f.Time), time.Duration(f.CPU)}
 	return b.Validate()
 }
 
