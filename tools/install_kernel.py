@@ -38,7 +38,7 @@ def main() -> int:
     if name != "gonb":
         spec["display_name"] = f"Go ({name})"
     # Editors started from a desktop may not have Go in their PATH.
-    go = shutil.which("go")
+    go = os.environ.get("QDNB_GO") or shutil.which("go")  # in a terminal of JupyterLab the latter is the kernel's wrapper
     spec["env"] = {"QDNB_GO": go, "PATH": os.pathsep.join([str(Path(go).parent), "${PATH}"])} if go else {}
     shutil.copytree(own, folder, dirs_exist_ok=True)
     path.write_text(json.dumps(spec, indent=1) + "\n")

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -81,6 +82,13 @@ class TestKernel(unittest.TestCase):
     def install(self, *args: str) -> "subprocess.CompletedProcess[str]":
         env = os.environ | {"JUPYTER_DATA_DIR": self.env["JUPYTER_DATA_DIR"]}
         return subprocess.run([sys.executable, ROOT / "tools/install_kernel.py", *args], env=env, capture_output=True, text=True)
+
+    def test_installed_from_a_terminal_of_jupyterlab_it_names_go_itself(self) -> None:
+        command = [ROOT / "tools/env", "bash", "-c", 'JUPYTER_DATA_DIR=$0 python "$1" elsewhere', self.folder / "data",
+                   ROOT / "tools/install_kernel.py"]
+        subprocess.run(command, capture_output=True, check=True)
+        spec = json.loads((self.folder / "data/kernels/elsewhere/kernel.json").read_text())
+        self.assertEqual(Path(spec["env"]["QDNB_GO"]), Path(os.environ.get("QDNB_GO") or shutil.which("go")))
 
     def test_cell_finds_the_checkout_from_another_folder(self) -> None:
         module = (ROOT / "go.mod").read_text().split()[1]
