@@ -128,9 +128,50 @@ func nearCylinder(c *contactSet, center, reach algebra.Vector) touch {
 	depth := bySide.Choose(throughSide, throughCap)
 	inward := bySide.ChooseVector(aside(nearAxis).Over(off.Max(constant(1e-15))).Neg(),
 		algebra.Vector{X: constant(0), Y: constant(0), Z: side.Neg()})
-	nearest = inside.ChooseVector(bySide.ChooseVector(nearAxis, end), nearest)
+	within := bySide.ChooseVector(nearAxis, end)
+	if steps > 0 {
+		rimDepth, outward, rim := throughRim(center, reach, radius, half)
+		byRim := rimDepth.Less(depth)
+		depth = byRim.Choose(rimDepth, depth).Materialize()
+		inward = byRim.ChooseVector(outward.Neg(), inward)
+		within = byRim.ChooseVector(rim.Minus(outward.By(rimDepth)), within)
+	}
+	nearest = inside.ChooseVector(within, nearest)
 	n = inside.ChooseVector(inward, n).Materialize()
 	distance := inside.Choose(depth.Neg(), length).Minus(ball).Materialize()
 	point := nearest.Plus(n.By(ball.Plus(distance.Scale(0.5))))
 	return touch{distance: distance, normal: n, point: point}
+}
+
+// throughRim is the shortest way out of a cylinder, perpendicular to the axis of a capsule that passes through it: how
+// far, its direction, and the point of the rim that the axis then touches. Along the capsule's axis both rims look like
+// ellipses with the half axes radius and radius |axis.Z|, to which the point that is the axis has one normal in its
+// quadrant.
+func throughRim(center, reach algebra.Vector, radius, half algebra.Num) (depth algebra.Num, outward, rim algebra.Vector) {
+	constant := func(x float64) algebra.Num { return algebra.Constant(radius.Rows, x) }
+	axis := reach.Over(reach.Dot(reach).Sqrt()).Materialize()
+	level := axis.X.Square().Plus(axis.Y.Square()).Sqrt().Max(constant(1e-12)).Materialize()
+	aside := algebra.Vector{X: axis.Y.Neg().Over(level), Y: axis.X.Over(level), Z: constant(0)}.Materialize()
+	up := axis.Cross(aside).Materialize() // its z is level
+	x, y := center.Dot(aside).Materialize(), center.Dot(up).Materialize()
+	steep := axis.Z.Square().Materialize()
+	width := func(cos, sin algebra.Num) algebra.Num { return cos.Square().Plus(steep.Times(sin.Square())).Sqrt() }
+	lowCos, lowSin, highCos, highSin := constant(1), constant(0), constant(0), constant(1)
+	var cos, sin algebra.Num
+	for range 20 { // bisection of the angle of the normal
+		cos, sin = lowCos.Plus(highCos), lowSin.Plus(highSin)
+		size := cos.Square().Plus(sin.Square()).Sqrt().Materialize()
+		cos, sin = cos.Over(size).Materialize(), sin.Over(size).Materialize()
+		slope := half.Times(level).Minus(y.Abs()).Times(cos).Plus(x.Abs().Times(sin)).
+			Minus(radius.Times(level.Square()).Times(cos).Times(sin).Over(width(cos, sin)))
+		ahead := slope.Below(0)
+		lowCos, lowSin = ahead.Choose(cos, lowCos).Materialize(), ahead.Choose(sin, lowSin).Materialize()
+		highCos, highSin = ahead.Choose(highCos, cos).Materialize(), ahead.Choose(highSin, sin).Materialize()
+	}
+	wide := width(cos, sin).Materialize()
+	depth = radius.Times(wide).Plus(half.Times(level).Minus(y.Abs()).Times(sin)).Minus(x.Abs().Times(cos)).Materialize()
+	outward = aside.By(cos.Times(toward(x))).Plus(up.By(sin.Times(toward(y)))).Materialize()
+	over := radius.Over(wide)
+	rim = algebra.Vector{X: outward.X.Times(over), Y: outward.Y.Times(over), Z: half.Times(toward(y))}.Materialize()
+	return depth, outward, rim
 }
