@@ -9,7 +9,8 @@ import time
 from mujoco import rollout as rollout_module
 
 STATES, ROLLOUTS = 50, 10
-TWINS = 8  # of each rollout: their states are rounded to float32, as those of any engine in float32
+TWINS = 8  # of each rollout: their states move by ROUGH times their rounding after each step
+ROUGH = 10  # engines in float32 compute so roughly: contacts that are as near each other may be one
 CONTROL = 0.02  # s, about the time that a control is held
 FASTEST = 0.5  # rad or m in one step: what becomes faster is not stable
 
@@ -52,19 +53,19 @@ def contact(m, d, i):
                 friction=np.array(c.friction), dim=np.array([active]), margin=np.array([c.includemargin]), force=force)
 
 
-def near(state, random):
+def near(state, random, times=1):
     """A state whose numbers are moved by their rounding, those of positions by at least the rounding of a metre."""
-    return [x + 6e-8 * random.uniform(-1, 1, x.shape) * np.maximum(np.abs(x), 0 if i else 1)
+    return [x + times * 6e-8 * random.uniform(-1, 1, x.shape) * np.maximum(np.abs(x), 0 if i else 1)
             for i, x in enumerate(state)]
 
 
 def noise(m, d, state, own, vector, held, random):
-    """The largest changes when the numbers of a state move by their rounding."""
+    """The largest changes when the numbers of a state move by ROUGH times their rounding, over ROUGH."""
     names = ("qacc", "step_qvel", "control_qpos", "control_qvel", "qfrc_bias", "qfrc_passive", "qacc_smooth")
     most = np.zeros(len(names))
     for _ in range(3):
-        other = results(m, d, near(state, random), vector, held)
-        most = np.maximum(most, [np.linalg.norm(other[k] - own[k]) for k in names])
+        other = results(m, d, near(state, random, ROUGH), vector, held)
+        most = np.maximum(most, [np.linalg.norm(other[k] - own[k]) / ROUGH for k in names])
     return most
 
 
@@ -81,7 +82,7 @@ def stacked(m, prefix, rows):
     return out
 
 
-def rollout(m, d, first, ctrl, held, rounded=False):
+def rollout(m, d, first, ctrl, held, random=None):
     """Positions, velocities, activations, numbers of contacts, and of those between links, and how many control steps
     are stable: there the rollout ends."""
     now = lambda: (d.qpos.copy(), d.qvel.copy(), d.act.copy(), d.ncon, len(between_links(m, d)))
@@ -91,8 +92,8 @@ def rollout(m, d, first, ctrl, held, rounded=False):
         d.ctrl[:] = u
         for _ in range(held):
             mujoco.mj_step(m, d)
-            if rounded:
-                d.qpos[:], d.qvel[:], d.act[:] = single(d.qpos), single(d.qvel), single(d.act)
+            if random:
+                d.qpos[:], d.qvel[:], d.act[:] = near([d.qpos, d.qvel, d.act], random, ROUGH / 2)
         if not stable(m, d):
             break
         rows.append(now())
@@ -101,11 +102,19 @@ def rollout(m, d, first, ctrl, held, rounded=False):
     return *map(np.array, zip(*rows)), steps
 
 
+def tied(m):
+    """Whether bodies are tied to each other."""
+    return np.any((m.eq_type <= int(mujoco.mjtEq.mjEQ_WELD)) & m.eq_active0)
+
+
 def pose(m, random):
-    """A random pose within the limits of the joints, or 3 % beyond them."""
-    q = m.qpos0.copy()
+    """A random pose within the limits of the joints, or 3 % beyond them. It would tear apart bodies that are tied: of
+    such robots only what is free moves."""
+    q = m.key_qpos[0].copy() if tied(m) and m.nkey else m.qpos0.copy()
     for j in range(m.njnt):
         a, kind = m.jnt_qposadr[j], mujoco.mjtJoint(m.jnt_type[j])
+        if tied(m) and kind != mujoco.mjtJoint.mjJNT_FREE:
+            continue
         if kind in (mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE):
             low, high = m.jnt_range[j] if m.jnt_limited[j] else q[a] + np.array([-1, 1])
             q[a] = (low + high) / 2 + (high - low) / 2 * random.uniform(-1.03, 1.03)
@@ -155,6 +164,10 @@ def reference(path, pairs, out):
             state = [pose(m, random), single(fast * random.normal(size=m.nv)),
                      single(controls(m, random, np.zeros(1))[0]), single(random.normal(size=m.na))]
             start(m, d, state)
+            if tied(m):  # others than those of the keyframe
+                mujoco.mj_step(m, d, held * random.integers(1, 16))
+                state = [single(d.qpos), single(d.qvel), state[2], single(d.act)]
+                start(m, d, state)
             if d.ncon == 0:
                 mujoco.mj_step(m, d, held)
                 if stable(m, d):
@@ -172,7 +185,8 @@ def reference(path, pairs, out):
         order = random.permutation(steps)
         for t in sorted(order, key=lambda t: ncon[t] == 0)[:STATES // ROLLOUTS]:  # those with contacts first
             states["touch"].append([single(qpos[t]), single(qvel[t]), ctrl[t], single(act[t])])
-        twins = np.array([rollout(m, d, near(first, random), ctrl, held, True)[0] for _ in range(TWINS)])
+        twins = np.array([rollout(m, d, near(first, random, ROUGH), ctrl, held, random)[0] for _ in range(TWINS)])
+        twins = qpos + (twins - qpos) / ROUGH
         farthest = np.argmax(np.linalg.norm(twins - qpos, axis=2), axis=0)
         arrays |= {f"traj{k}_ctrl": ctrl, f"traj{k}_qpos": qpos, f"traj{k}_qvel": qvel, f"traj{k}_act": act,
                    f"traj{k}_qpos_twin": twins[farthest, np.arange(len(qpos))],
