@@ -89,12 +89,9 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 	}
 	table := &tables.Table{Caption: "Best fitness on ant-maze by target position (m), " +
 		"median over seeds", Header: []string{"method"}}
-	if len(positions) == 0 {
-		table.Notes = []string{"No complete run has a moved target."}
-	}
 	labels = lists.Where(labels, func(label string) bool { return slices.Contains(with, label) })
-	if missing := lacking(allMethods, labels); missing != "" && len(positions) > 0 {
-		table.Notes = []string{missing}
+	if table.Notes = notes(lacking(allMethods, labels)); len(positions) == 0 {
+		table.Notes = []string{"No complete run has a moved target."}
 	}
 	table.Rows = lists.Map(labels, func(label string) []tables.Entry { return tables.Row(figures.MethodName(label)) })
 	for _, position := range positions {
@@ -156,9 +153,7 @@ func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, erro
 		}
 		table.Rows, with = append(table.Rows, row), append(with, label)
 	}
-	if missing := lacking(allMethods, with); missing != "" {
-		table.Notes = []string{missing}
-	}
+	table.Notes = notes(lacking(allMethods, with))
 	return table, nil
 }
 

@@ -214,10 +214,7 @@ func Corrected(d *Data) (*tables.Table, error) {
 		return nil, absent{fmt.Sprintf("no run of %s has a corrected repertoire of its end: use "+
 			"`qdnb eval RUN --corrected --save`, or train new runs with `qdnb sweep run --corrected 8`", d.Dir)}
 	}
-	table.Notes = append(table.Notes, fmt.Sprintf("Corrected: the %s of each policy "+
-		"from fresh initial states, inserted into an empty repertoire.", strings.Join(episodes, " or the ")))
-	if note := failed.note(""); note != "" {
-		table.Notes = append(table.Notes, note)
-	}
+	table.Notes = notes(fmt.Sprintf("Corrected: the %s of each policy from fresh initial states, inserted into an empty "+
+		"repertoire.", strings.Join(episodes, " or the ")), failed.note(""))
 	return table, nil
 }

@@ -183,9 +183,7 @@ func PriorCoverage(data *Data) (figures.Grid, error) {
 		return figures.Grid{}, data.noRuns(results.ExperimentPrior)
 	}
 	panel, err := timeAxis.over(lines).panel(lines, curveCoverage, curveCoverage.title)
-	g := figures.InRows(1, panel)
-	g.Note = data.lackingPrior()
-	return g, err
+	return figures.Grid{Panels: [][]*figures.Panel{{panel}}, Note: data.lackingPrior()}, err
 }
 
 // curvesOf returns the curves of a method's runs. The repertoires of AURORA and PGA-AURORA are

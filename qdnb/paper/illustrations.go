@@ -50,7 +50,8 @@ type illustration struct {
 }
 
 var illustrations = []illustration{
-	{film: "ant-trap", title: "ant-trap", view: wholeFrom(-76, 27)},
+	{film: "ant-trap", title: "ant-trap",
+		view: func(f *scene.Film) scene.Camera { return scene.WholeFrom(f, -76, 27, pictureAspect) }},
 	{film: "ant-maze", title: "ant-maze", view: from(scene.Vec{-11, -15.5, 13}, scene.Vec{13, 11, 0}, 59)},
 	{film: "pointmaze", title: "pointmaze", view: whole},
 	{film: "ant-uni", title: "ant-uni", view: near(1.3, 0.12), notes: forward},
@@ -68,12 +69,6 @@ var illustrations = []illustration{
 const pictureAspect = float64(pictureWidth) / pictureHeight
 
 func whole(f *scene.Film) scene.Camera { return scene.Whole(f, pictureAspect) }
-
-func wholeFrom(azimuth, elevation float64) func(*scene.Film) scene.Camera {
-	return func(f *scene.Film) scene.Camera {
-		return scene.WholeFrom(f, azimuth, elevation, pictureAspect)
-	}
-}
 
 // near looks at the robot from factor times the distance needed to see it, shifted to the right by
 // metres.

@@ -65,8 +65,8 @@ func Steps(d *Data) (*tables.Table, error) {
 	table := &tables.Table{
 		Caption: "Environment steps: mean over environments and seeds (the paper's table 8)",
 		Header:  []string{"method", "environments", "steps", "paper's", "ratio"},
-		Notes: []string{"The paper's steps are for two hours on a Quadro RTX 4000. It prints the " +
-			"mean over its environments; here the mean is over the row's environments (see docs/experiments.md)."},
+		Notes: notes("The paper's steps are for two hours on a Quadro RTX 4000. It prints the mean over its environments; "+
+			"here the mean is over the row's environments (see docs/experiments.md).", d.missing(allMethods, curveEnvs)),
 	}
 	for _, method := range methods {
 		var means, published []float64
@@ -82,9 +82,6 @@ func Steps(d *Data) (*tables.Table, error) {
 			row[3].Text, row[4].Text = tables.Count(paper), tables.Short(steps/paper, 2)
 		}
 		table.Rows = append(table.Rows, row)
-	}
-	if missing := d.missing(allMethods, curveEnvs); missing != "" {
-		table.Notes = append(table.Notes, missing)
 	}
 	return table, nil
 }
@@ -275,9 +272,7 @@ func Profiles(data *Data) (figures.Grid, error) {
 	}
 	panel, err := figures.Profiles(figures.Axes{Title: title, XLabel: "Normalised QD score",
 		YLabel: "Runs with a larger score (%)", XLimits: [2]float64{0, 1}}, methods...)
-	g := figures.InRows(1, panel)
-	g.Note = data.missing(allMethods, curveEnvs)
-	return g, err
+	return figures.Grid{Panels: [][]*figures.Panel{{panel}}, Note: data.missing(allMethods, curveEnvs)}, err
 }
 
 // Improvements draws the probability that the first method of a pair has the higher QD score on one of the
@@ -305,9 +300,7 @@ func Improvements(data *Data, pairs ...[2]string) (figures.Grid, error) {
 		return figures.Grid{}, fmt.Errorf("no pair of methods has runs: %w", data.noRuns(results.ExperimentTraining))
 	}
 	panel, err := figures.Improvements(figures.Axes{Title: title, XLabel: "Probability of a higher QD score"}, rows...)
-	g := figures.InRows(1, panel)
-	g.Note = data.missing(allMethods, curveEnvs)
-	return g, err
+	return figures.Grid{Panels: [][]*figures.Panel{{panel}}, Note: data.missing(allMethods, curveEnvs)}, err
 }
 
 // overall returns the normalised QD scores of the methods on the environments that they share, and a title

@@ -27,9 +27,7 @@ func Sensitivity(data *Data) (figures.Grid, error) {
 	}
 	panel, err := figures.Boxes(figures.Axes{YLabel: "Normalised QD score", YLimits: fromZero(groups)},
 		figures.BoxOptions{}, groups...)
-	g := figures.InRows(1, panel)
-	g.Note = lackingGrids(data)
-	return g, err
+	return figures.Grid{Panels: [][]*figures.Panel{{panel}}, Note: lackingGrids(data)}, err
 }
 
 // SensitivityInFull draws figure 14: figure 3 with a panel for each environment, a light box
@@ -59,7 +57,7 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 	t := &tables.Table{
 		Caption: "Best and worst settings of the grids",
 		Header:  []string{"environment", "method", "settings", "best", "QD score", "worst", "QD score", "worst / best"},
-		Notes:   []string{"σ1 is iso_sigma, σ2 line_sigma, β diversity_reward_scale and α alpha_init."},
+		Notes:   notes("σ1 is iso_sigma, σ2 line_sigma, β diversity_reward_scale and α alpha_init.", lackingGrids(data)),
 		Grouped: true,
 	}
 	for _, env := range sensitivityEnvs {
@@ -83,9 +81,6 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 	}
 	if len(t.Rows) == 0 {
 		return nil, data.noRuns(results.ExperimentSensitivity)
-	}
-	if missing := lackingGrids(data); missing != "" {
-		t.Notes = append(t.Notes, missing)
 	}
 	return t, nil
 }

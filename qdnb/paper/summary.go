@@ -144,38 +144,28 @@ func (d *Data) withMissing(note string, methods, envs []string) string {
 // missing pairs of the others; "" if nothing is missing.
 func (d *Data) missing(methods, envs []string) string {
 	has := func(method, env string) bool { return len(d.FinishedRuns(method, env)) > 0 }
-	without := func(list []string, has func(string) bool) (with, without []string) {
-		for _, name := range list {
-			if has(name) {
-				with = append(with, name)
-			} else {
-				without = append(without, name)
-			}
-		}
-		return with, without
-	}
-	methods, noMethods := without(methods, func(method string) bool {
-		return slices.ContainsFunc(envs, func(env string) bool { return has(method, env) })
+	noMethods := lists.Where(methods, func(method string) bool {
+		return !slices.ContainsFunc(envs, func(env string) bool { return has(method, env) })
 	})
-	envs, noEnvs := without(envs, func(env string) bool {
-		return slices.ContainsFunc(methods, func(method string) bool { return has(method, env) })
-	})
-	var parts []string
-	add := func(prefix string, list []string) {
-		if len(list) > 0 {
-			parts = append(parts, prefix+strings.Join(list, ", "))
-		}
-	}
-	add("", methodNames(noMethods))
-	add("", noEnvs)
+	var noEnvs, pairs []string
 	for _, env := range envs {
-		_, none := without(methods, func(method string) bool { return has(method, env) })
-		add("on "+env+" ", methodNames(none))
+		none := lists.Where(methods, func(method string) bool { return !has(method, env) && !slices.Contains(noMethods, method) })
+		if len(none) == len(methods)-len(noMethods) {
+			noEnvs = append(noEnvs, env)
+		} else if len(none) > 0 {
+			pairs = append(pairs, "on "+env+" "+strings.Join(methodNames(none), ", "))
+		}
 	}
+	parts := append(notes(strings.Join(methodNames(noMethods), ", "), strings.Join(noEnvs, ", ")), pairs...)
 	if len(parts) == 0 {
 		return ""
 	}
 	return "No complete runs: " + strings.Join(parts, "; ") + "."
+}
+
+// notes are the texts that are not empty.
+func notes(texts ...string) []string {
+	return lists.Where(texts, func(text string) bool { return text != "" })
 }
 
 // noRuns returns the error for missing runs, which says what there is and how to make others.
