@@ -336,7 +336,7 @@ func TestPassiveRepertoire(t *testing.T) {
 			}
 		}
 
-		mlp := s.it.policy(s.config.SAC.Hidden)
+		mlp := s.it.policy(s.config.Hidden)
 		evaluator, err := scoring.Task{Env: short, Policy: mlp, Length: 8}.Evaluator(p, scoring.Plan{Policies: 1, Episodes: 6})
 		must.Do(err)
 		defer evaluator.Free()
@@ -353,7 +353,7 @@ func TestPassiveRepertoire(t *testing.T) {
 			value := p.Replicated(func() *tensors.Tensor {
 				return xlatest.Tensor(slices.Clone(row), 1, len(row))
 			})
-			found, err := evaluator.Evaluate(value, s.config.Seed, nil)
+			found, err := evaluator.Evaluate(value, 1, nil)
 			value.Free()
 			f, d := found.Fitnesses, found.Descriptors
 			must.Do(err)

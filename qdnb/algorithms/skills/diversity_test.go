@@ -282,7 +282,7 @@ func TestUnitVectors(t *testing.T) {
 func TestMETRAStartsEpisodesAnew(t *testing.T) {
 	env := envs.Pointmaze{}
 	m := defaultMetra(env.Spec())
-	m.SAC, m.NumSkills = small().SAC, 3
+	m.SAC, m.NumSkills = small(), 3
 	parts.Change(m, func(d *METRA) { d.Hidden = []int{8} })
 	const n, width = 6, 2*2 + 2 + 3 + 1 + 2*2
 	s := startSearch(t, xlatest.Pure(t), m.method(env), small())
@@ -348,7 +348,7 @@ func TestGoldenCSF(t *testing.T) {
 // Skills end at different positions, along the directions of a learned space.
 func TestCSFSpreadsSkills(t *testing.T) {
 	config := quick(16)
-	config.SAC.Discount, config.SAC.FixAlpha = 0.8, false
+	config.Discount, config.FixAlpha = 0.8, false
 	config.EvaluationInterval = 1 << 20
 	csf := CSF{LearningRate: 3e-3, Discount: 0.8, Tau: config.Tau, Hidden: []int{32, 32}, Components: 2,
 		Negatives: 64, Weight: 5}

@@ -443,7 +443,7 @@ func transitions(in []*Node) (Batch, sac.Noise) {
 // Skills end near their desired positions, although the task's reward leads elsewhere.
 func TestQDACReachesSkills(t *testing.T) {
 	config := quick(16)
-	config.SAC.Discount, config.SAC.FixAlpha = 0.8, false
+	config.Discount, config.FixAlpha = 0.8, false
 	config.EvaluationInterval = 1 << 20
 	qdac := QDAC{LearningRate: config.LearningRate, Discount: config.Discount, Tau: config.Tau,
 		Hidden: []int{32, 32}, Distance: 0.05, Smooth: 1e-3, Changes: true, Redraw: 0.5}
@@ -510,9 +510,9 @@ func TestSpread(t *testing.T) {
 func TestQDACNeedsDescriptors(t *testing.T) {
 	h := defaultQdac(endless.Spec())
 	parts.Change(h, func(q *QDAC) { q.Changes = true })
-	_, err := newSearch(xlatest.Pure(t), h.method(of{endless, envs.Mean}), small())
+	_, err := newSearch(xlatest.Pure(t), h.method(of{endless, envs.Mean}), small(), 1)
 	errtest.Want(t, err, "must be false for point")
-	_, err = newSearch(xlatest.Pure(t), h.method(of{endless, envs.Outcome}), small())
+	_, err = newSearch(xlatest.Pure(t), h.method(of{endless, envs.Outcome}), small(), 1)
 	errtest.Want(t, err, "skills of point cannot be descriptors")
 }
 

@@ -19,18 +19,11 @@ import (
 	"example.com/qdnb/xla/random"
 )
 
-// config holds the settings of a search apart from its method. The length of an episode is the
-// task's.
-type config struct {
-	SAC
-	Seed int64
-}
-
 // memory returns the bytes of the replay buffer, the passive repertoire and the evaluated skills.
-func (c config) memory(kind backend.Kind, task Problem) int64 {
-	policies := int64(c.Cells + task.Skills.Count())
-	return 4 * (int64(c.ReplayBufferSize)*int64(task.layout().StoredWidth(kind)) +
-		policies*int64(task.policy(c.Hidden).Params()))
+func (s SAC) memory(kind backend.Kind, task Problem) int64 {
+	policies := int64(s.Cells + task.Skills.Count())
+	return 4 * (int64(s.ReplayBufferSize)*int64(task.layout().StoredWidth(kind)) +
+		policies*int64(task.policy(s.Hidden).Params()))
 }
 
 // search is a running skill discovery. Its state is on the first device. The repertoire is passive:
@@ -38,7 +31,7 @@ func (c config) memory(kind backend.Kind, task Problem) int64 {
 type search struct {
 	*algorithms.Learner
 	it      iteration
-	config  config
+	config  SAC // but for the length of an episode, which is the task's
 	state   xla.State[state]
 	buffer  replay.Store
 	program *program
@@ -66,8 +59,8 @@ type (
 	}
 )
 
-// newSearch compiles a search.
-func newSearch(p *xla.Platform, method method, config config) (*search, error) {
+// newSearch compiles the search of a method.
+func newSearch(p *xla.Platform, method method, config SAC, seed int64) (algorithms.Search, error) {
 	if err := method.Skills.check(); err != nil {
 		return nil, err
 	}
@@ -84,11 +77,11 @@ func newSearch(p *xla.Platform, method method, config config) (*search, error) {
 	if err := p.CheckMemory(config.memory(p.Kind, method.Problem), 0); err != nil {
 		return nil, err
 	}
-	it := newIteration(method, config.SAC.Config)
+	it := newIteration(method, config.Config)
 	it.environments, it.updates = config.EnvBatchSize, config.Updates()
 	task := scoring.Task{Env: method.Env, Policy: method.policy(config.Hidden), Length: method.Length}
 	learner, err := algorithms.NewLearner(p, task, config.CVT, method.plan(config.EvaluationStates),
-		picked(it, it.columns()), config.Seed)
+		picked(it, it.columns()), seed)
 	if err != nil {
 		return nil, err
 	}

@@ -137,8 +137,8 @@ func TestDIAYNParts(t *testing.T) {
 func TestSeeds(t *testing.T) {
 	config := small()
 	one := startSearch(t, xlatest.Pure(t), diaynReward, config)
-	config.Seed = 2
-	two := startSearch(t, xlatest.Pure(t), diaynReward, config)
+	two := must.Get(newSearch(xlatest.Pure(t), diaynReward, config, 2)).(*search)
+	defer two.Close()
 	differ := xlatest.Differ(memory(t, one), memory(t, two))
 	for _, name := range []string{"Learner.Actor.Params.Kernel.0", "Learner.Critic.Trainable.Params.0.Kernel.0",
 		"Envs.Observation"} {
@@ -171,7 +171,7 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 	p := xlatest.Pure(t)
 	type all struct {
 		method method
-		config config
+		config SAC
 	}
 	together := "skills, a diversity reward and an objective go together"
 	for _, c := range []struct {
@@ -193,7 +193,7 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 	} {
 		a := all{diaynReward, small()}
 		c.change(&a)
-		s, err := newSearch(p, a.method, a.config)
+		s, err := newSearch(p, a.method, a.config, 1)
 		if errtest.Want(t, err, c.want); s != nil {
 			t.Errorf("%q: there is a search", c.want)
 		}
@@ -515,16 +515,13 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 }
 
 // small configures a search that takes milliseconds.
-func small() config {
+func small() SAC {
 	algorithm := sac.Default()
 	algorithm.Hidden, algorithm.BatchSize, algorithm.LearningRate = []int{8, 8}, 16, 1e-2
-	return config{
-		SAC: SAC{
-			Config: algorithm, EnvBatchSize: 6, GradUpdatesPerStep: 2. / 6, ReplayBufferSize: 6 * 10,
-			EpisodeLength: 8, EvaluationStates: 2, EvaluationInterval: 18, EarlyInterval: 6,
-			CVT: repertoire.CVT{Cells: 25, CVTSamples: 500},
-		},
-		Seed: 1,
+	return SAC{
+		Config: algorithm, EnvBatchSize: 6, GradUpdatesPerStep: 2. / 6, ReplayBufferSize: 6 * 10,
+		EpisodeLength: 8, EvaluationStates: 2, EvaluationInterval: 18, EarlyInterval: 6,
+		CVT: repertoire.CVT{Cells: 25, CVTSamples: 500},
 	}
 }
 
@@ -534,10 +531,10 @@ var (
 )
 
 // quick configures a search that learns something within a second.
-func quick(environments int) config {
+func quick(environments int) SAC {
 	config := small()
-	config.SAC.Hidden, config.SAC.BatchSize, config.SAC.LearningRate, config.SAC.Tau,
-		config.SAC.AlphaInit = []int{32, 32}, 64, 3e-3, 0.02, 0.02
+	config.Hidden, config.BatchSize, config.LearningRate, config.Tau,
+		config.AlphaInit = []int{32, 32}, 64, 3e-3, 0.02, 0.02
 	config.EnvBatchSize, config.GradUpdatesPerStep = environments, 1
 	config.ReplayBufferSize = environments * 300
 	config.EvaluationStates, config.EvaluationInterval = 6, int64(4*environments)
@@ -565,9 +562,9 @@ var (
 	smerlDADS   = methodOf(short, 3, smallDADS, SMERL{Target: -8, Margin: 1, Scale: 2})
 )
 
-func startSearch(t testing.TB, p *xla.Platform, method method, config config) *search {
+func startSearch(t testing.TB, p *xla.Platform, method method, config SAC) *search {
 	t.Helper()
-	s := must.Get(newSearch(p, method, config))
+	s := must.Get(newSearch(p, method, config, 1)).(*search)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -160,21 +160,12 @@ func (s SAC) Updates() int {
 
 // New implements [algorithms.Algorithm].
 func (s *SAC) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return s.search(method{Problem: s.task(env)}, p, seed)
+	return newSearch(p, method{Problem: s.task(env)}, *s, seed)
 }
 
 // New implements [algorithms.Algorithm].
 func (d *Discovery) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
-	return d.search(d.method(env), p, seed)
-}
-
-// search compiles the search of a method.
-func (s SAC) search(m method, p *xla.Platform, seed int64) (algorithms.Search, error) {
-	found, err := newSearch(p, m, config{SAC: s, Seed: seed})
-	if err != nil {
-		return nil, err // a nil *search is a Search
-	}
-	return found, nil
+	return newSearch(p, d.method(env), d.SAC, seed)
 }
 
 func (s SAC) task(env envs.Env) Problem {
