@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
@@ -132,11 +133,7 @@ func (m StepView) Joint(joint string) (angles, velocities *Node) {
 // Touching returns the contact bits [bodies, B] of bodies: 1 where a body touches something. It panics if
 // there is no such body.
 func (m StepView) Touching(bodies ...string) *Node {
-	var bits []*Node
-	for _, body := range bodies {
-		bits = append(bits, m.System.Touching(m.State, m.Contact, body))
-	}
-	return rows(bits...)
+	return rows(lists.Map(bodies, func(body string) *Node { return m.System.Touching(m.State, m.Contact, body) })...)
 }
 
 // WithDescriptor returns a copy of a task of rigid bodies with another name and another descriptor.

@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/envs/mujoco"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/names"
 )
 
@@ -187,11 +188,7 @@ func (r *Rigid) sensed() (all []Component, err error) {
 
 // senseAll is the observation of the Senses.
 func (r *Rigid) senseAll(m StepView) *Node {
-	var parts []*Node
-	for _, name := range r.Senses {
-		parts = append(parts, m.Sense(name))
-	}
-	return rows(parts...)
+	return rows(lists.Map(r.Senses, m.Sense)...)
 }
 
 // joints returns the angles and velocities of a joint; of all without a name.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/internal/lists"
 )
 
 // contact is a possible contact of a moving body a: with a moving body b, where both act, or with a
@@ -324,9 +325,7 @@ func (c *contactSet) parts() []levelRows {
 
 // obstacle returns the index of a fixed body in s.obstacles and adds it if it is new.
 func (s *System) obstacle(body int) int {
-	if !slices.Contains(s.obstacles, body) {
-		s.obstacles = append(s.obstacles, body)
-	}
+	s.obstacles = lists.With(s.obstacles, body)
 	return slices.Index(s.obstacles, body)
 }
 

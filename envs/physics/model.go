@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/names"
 )
 
@@ -347,14 +348,11 @@ func (m Model) validateJoints(bodies []string) (known []string, err error) {
 // axes returns the axes of a joint that the actuator drives, from 0.
 func (a Actuator) axes(j Joint) []int { return axesOf(a.Axis, len(j.Limits)) }
 
-func axesOf(axis, count int) (axes []int) {
+func axesOf(axis, count int) []int {
 	if axis > 0 {
 		return []int{axis - 1}
 	}
-	for i := range count {
-		axes = append(axes, i)
-	}
-	return axes
+	return lists.Indices(count)
 }
 
 // validatePairs checks that every body with colliders can touch another one, unless it is Visual.
@@ -427,19 +425,13 @@ func (v Vec) bounded() bool { return bounded(v[0]) && bounded(v[1]) && bounded(v
 func f32(x float64) float64 { return float64(float32(x)) }
 
 // BodyNames returns the names of the bodies.
-func (m Model) BodyNames() (all []string) {
-	for _, b := range m.Bodies {
-		all = append(all, b.Name)
-	}
-	return all
+func (m Model) BodyNames() []string {
+	return lists.Map(m.Bodies, func(b Body) string { return b.Name })
 }
 
 // Actuated returns the names of the joints that have an actuator.
-func (m Model) Actuated() (joints []string) {
-	for _, a := range m.Actuators {
-		joints = append(joints, a.Joint)
-	}
-	return joints
+func (m Model) Actuated() []string {
+	return lists.Map(m.Actuators, func(a Actuator) string { return a.Joint })
 }
 
 // Body is the index of the body with a name, or -1.

@@ -324,11 +324,9 @@ func (t *Tables) Gains(perturbation, env, label string, multiplier float64) []fl
 // TargetMeans returns a label's scores on ant-maze averaged over the targets, one per seed. The
 // paper does not say how its figure 4 combines the ten targets.
 func (t *Tables) TargetMeans(label string) []float64 {
-	var x []float64
-	for _, a := range t.AdaptedRuns(Target, "ant-maze", label) {
-		x = append(x, stats.Mean(lists.Map(a.Values, func(v Value) float64 { return v.Score })))
-	}
-	return x
+	return lists.Map(t.AdaptedRuns(Target, "ant-maze", label), func(a Adapted) float64 {
+		return stats.Mean(lists.Map(a.Values, func(v Value) float64 { return v.Score }))
+	})
 }
 
 // FinalControl returns the last values of a label's hurdles curves, one per seed: the mean
