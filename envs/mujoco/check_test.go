@@ -156,7 +156,7 @@ func TestCheckRefusesCrowds(t *testing.T) {
 	for range 20_001 {
 		m.PairGeom1, m.PairGeom2 = append(m.PairGeom1, 0), append(m.PairGeom2, 1)
 	}
-	errtest.Want(t, errtest.Of(m.Check(Options{})), "pairs of geoms that may touch, more than 20000 (ngeom)")
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "pairs of geoms that may touch, more than 20000 (ngeom); Options.Contacts")
 }
 
 // The number of contacts between links that act follows the one that MuJoCo had, within bounds, and the option.

@@ -190,6 +190,7 @@ func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) 
 	}
 	if len(all) > maxPairs {
 		c.refuse("ngeom", "%d pairs of geoms that may touch, more than %d", len(all), maxPairs)
+		c.hint += "; Options.Contacts limits them to those that matter"
 		return nil
 	}
 	for _, p := range all {
