@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
@@ -188,6 +189,24 @@ func TestTrainRobot(t *testing.T) {
 			"between 0 and 25 a second"},
 		{[]string{"robot", filepath.Join(run, "robot.json"), "--picture", "robot.bmp"}, 1, "ends in .png"},
 	}...)
+}
+
+// What compared nothing does not agree, and what disagrees says in which stage most.
+func TestVerificationsAreJudged(t *testing.T) {
+	found := []mujoco.Agreement{{Stage: "forces", Median: 1e-6, Worst: 1e-5, Errors: []float64{1e-7, 5e-7}},
+		{Stage: "rollouts", Median: 1e-3, Worst: 1e-3, Errors: []float64{1e-4}}}
+	agrees := verification{File: "a.xml"}
+	if err := agrees.judge(found); err != nil || !agrees.Agrees || agrees.disagrees() != nil {
+		t.Errorf("%v, %+v", err, agrees)
+	}
+	found[1].Errors = []float64{4e-3}
+	differs := verification{File: "a.xml"}
+	errtest.Equal(t, "judged", differs.judge(found), nil)
+	errtest.Contains(t, fmt.Sprint(differs.disagrees()), "a.xml moves otherwise than in MuJoCo (rollouts: 4.0 times",
+		"qdnb play")
+	nothing := verification{File: "a.xml"}
+	errtest.Contains(t, fmt.Sprint(nothing.judge([]mujoco.Agreement{{Stage: "rollouts"}})), "a.xml: nothing was compared")
+	errtest.Equal(t, "agrees", nothing.Agrees, false)
 }
 
 // A comparison says how often more contacts between links touched than act at a time, and which flag helps.

@@ -135,14 +135,14 @@ func (c *robotCmd) verify(ctx context.Context) error {
 	} else if v.Error == "" {
 		v.print()
 	}
-	switch {
-	case err != nil:
-		return err
-	case !v.Agrees:
-		return fmt.Errorf("%s moves otherwise than in MuJoCo", c.File)
+	if err == nil {
+		err = v.disagrees()
 	}
-	return nil
+	return err
 }
+
+// excess is by which factor the errors of a stage exceed what is allowed, if they do.
+func (s stage) excess() float64 { return max(s.Median/s.Limits[0], s.Worst/s.Limits[1]) }
 
 // compare fills a verification. If the engine does not model the robot, its Error is the error.
 func (c *robotCmd) compare(ctx context.Context, v *verification) error {
@@ -203,13 +203,34 @@ func (c *robotCmd) compare(ctx context.Context, v *verification) error {
 		return err
 	}
 	bar.Done("compared")
+	return v.judge(found)
+}
+
+// judge fills what was found. It is an error if nothing was compared.
+func (v *verification) judge(found []mujoco.Agreement) error {
 	v.Agrees = true
+	compared := 0
 	for _, a := range found {
-		v.Agrees = v.Agrees && a.OK()
+		v.Agrees, compared = v.Agrees && a.OK(), compared+len(a.Errors)
 		v.Stages = append(v.Stages, stage{a.Stage, len(a.Errors), a.Middle(), a.Largest(), [2]float64{a.Median, a.Worst},
 			a.OK(), a.Chaotic, a.Share})
 	}
+	if compared == 0 {
+		v.Agrees, v.Error = false, "nothing was compared, since MuJoCo itself is unstable at once in every state that was "+
+			"tried: use a smaller timestep, softer gains (kp, kv) or more armature, and check the unit of angles (compiler angle)"
+		return fmt.Errorf("%s: %s", v.File, v.Error)
+	}
 	return nil
+}
+
+// disagrees says which stage is off most, if MuJoCo moves otherwise.
+func (v *verification) disagrees() error {
+	if v.Agrees {
+		return nil
+	}
+	worst := slices.MaxFunc(v.Stages, func(a, b stage) int { return cmp.Compare(a.excess(), b.excess()) })
+	return fmt.Errorf("%s moves otherwise than in MuJoCo (%s: %.1f times the error that is allowed): to see what that "+
+		"changes, train it and compare gaits by qdnb play RUN --in mujoco", v.File, worst.Name, worst.excess())
 }
 
 // crowded says how often more contacts between links touched in MuJoCo than act at a time; "" means never.
