@@ -238,7 +238,8 @@ func noSkills(label string) func(*results.Tables) {
 
 // cases has, for each claim, a change of the tables that breaks it and one that makes it undecidable.
 var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
-	"qd-score": {scored("diayn-reward", "walker-uni", 9e5), unfinished("training", "aurora", "")},
+	"qd-score":      {scored("diayn-reward", "walker-uni", 9e5), unfinished("training", "aurora", "")},
+	"qd-score-omni": {scored("dads-reward", "ant-omni", 9e5), unfinished("training", "map-elites", "ant-omni")},
 	"max-fitness": {func(t *results.Tables) {
 		for _, env := range environments {
 			trained("aurora", env, 1e6)(t)

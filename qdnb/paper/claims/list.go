@@ -46,17 +46,16 @@ func without(labels []string, one string) []string {
 
 var list = []claim{
 	{"qd-score", "on every task but ant-omni the best QD method has a better QD score than the best " +
-		"mutual-information method, and on ant-omni DADS+REWARD is on the level of MAP-Elites (within " +
-		"20 %)", "table 1", (*check).everywhere, func(c *check) {
-		for _, env := range c.tasks(methods) {
-			if env == "ant-omni" {
-				c.versus("", env, results.QDScore, "dads-reward", "map-elites", similar)
-				continue
-			}
+		"mutual-information method", "table 1", (*check).everywhere, func(c *check) {
+		for _, env := range without(c.tasks(methods), "ant-omni") {
 			c.compare("", env, c.share(env), c.bestOf(neuroevolution, env, results.QDScore),
 				c.bestOf(reinforcement, env, results.QDScore), above)
 		}
 	}},
+	{"qd-score-omni", "on ant-omni the QD score of DADS+REWARD is on the level of MAP-Elites' (within 20 %)", "table 1",
+		(*check).everywhere, func(c *check) {
+			c.versus("", "ant-omni", results.QDScore, "dads-reward", "map-elites", similar)
+		}},
 	{"max-fitness", "no single method has the best max fitness on all tasks (best and second best)",
 		"table 1", func(c *check) bool { return c.winner() == "" }, func(c *check) {
 			for _, env := range c.tasks(methods) {
