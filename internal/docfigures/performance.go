@@ -24,8 +24,8 @@ var compared = []struct {
 	hue              color.NRGBA
 }{
 	{"rollout", "Rollouts on %s", "Brax, best batch size", blue},
-	{"generation", "MAP-Elites on %s", "JAX, best batch size", green},
-	{"qdax", "MAP-Elites on %s", "QDax, best batch size", purple},
+	{"generation", "MAP-Elites on %s, in JAX", "JAX, best batch size", green},
+	{"qdax", "MAP-Elites on %s, by QDax", "QDax, best batch size", purple},
 	{"evolution", "MAP-Elites on a walker, %s", "pyribs with mjbatch", orange},
 }
 
