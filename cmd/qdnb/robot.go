@@ -334,7 +334,7 @@ func printMuJoCo(system *mujoco.System) {
 	}
 	fmt.Fprintln(table, "\nactuator\tdrives\tcontrol range")
 	for i, joint := range system.Actuated() {
-		limits := "none"
+		limits := "none: -1 to 1"
 		if m.ActuatorCtrlLimited[i] {
 			limits = fmt.Sprintf("%.4g to %.4g", m.ActuatorCtrlRange[i][0], m.ActuatorCtrlRange[i][1])
 		}

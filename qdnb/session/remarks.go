@@ -50,6 +50,9 @@ func (s *session) advice() string {
 	if _, ok := s.Env.(*envs.Simulator); ok {
 		return "see what the simulator returned"
 	}
+	if _, ok := envs.Robot(s.Env); ok {
+		return "if the robot is unstable, use a smaller timestep, softer gains or more armature in its XML"
+	}
 	return "see envtest.Check"
 }
 
