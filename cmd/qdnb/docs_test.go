@@ -318,7 +318,7 @@ func TestGoCodeOfPagesCompiles(t *testing.T) {
 				if !cell {
 					declared, run = "", block[1]
 				}
-				declared = regexp.MustCompile(`(?s)import (\(.*?\n\)|"[^"]*")`).ReplaceAllString(declared, "")
+				declared = regexp.MustCompile(`(?s)import (\(.*?\n\)|(\. )?"[^"]*")`).ReplaceAllString(declared, "")
 				text += fmt.Sprintf("%s\nfunc block%d() {\n%s\n}\n", declared, i, run)
 			}
 			if !strings.Contains(text, "func block") {
