@@ -29,7 +29,7 @@ MISTAKES = [
     ('import "k8s.io/klog/v2"\n\n%%\nklog.Fatalf("seed %d: %v", 3, nb.Interruptible())', r"^seed 3: context"),
     ("%%\nfmt.Fprintln(os.Stderr, \"a: b: domain.go:12, c: main.go:3: d\")\nos.Exit(3)", r"a: b: domain"),
     ("%%\nnb.Draw(nil, nil)", r"^qdnb: nothing to draw: the drawing is nil; check .*\n$"),
-    ("%%\nnb.Draw(figures.Repertoire(nil))", r"^qdnb: figures: no run: it is nil; .*\n$"),
+    ("%%\nnb.Draw(figures.Repertoire(nil))", r"^qdnb: no run: it is nil; .*\n$"),
     ("%%\np := plot.New()\np.Y.Max = math.NaN()\nnb.Draw(&figures.Panel{Plot: p}, nil)",
      r"^qdnb: figures: row 0, column 0: the y axis goes from \+Inf to NaN: want finite limits; .*\n$"),
     ("%%\nvar none []int\nfmt.Println(none[len(os.Args)])", r"panic: runtime error: index out of range"),
