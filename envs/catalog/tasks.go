@@ -9,6 +9,7 @@ type Task struct {
 	Goal  *Rect  // where an episode ends; nil if it has none
 	// Target is the position x, y whose distance is the reward; nil if it has none.
 	Target *[2]float64
+	Start  *[2]float64 // where episodes in a maze start, or the middle of that; else nil
 	// Perturbations are those that the paper adapts skills to; nil if it does not.
 	Perturbations []Perturbation
 }
@@ -34,7 +35,7 @@ func Tasks() []Task {
 				{Name: "displacement, y", Scale: 0.1}}},
 			Walls:  []Rect{{-0.5, -0.5, 1, -0.49}, {-1, 0.2, 0.5, 0.21}},
 			Goal:   &Rect{-0.55, 0.75, -0.45, 0.85},
-			Target: &[2]float64{-0.5, 0.8}},
+			Target: &[2]float64{-0.5, 0.8}, Start: &[2]float64{0, -0.85}},
 		{Spec: Spec{Name: "ant-uni", Observations: 87, Actions: 8, Length: 250, Offset: 3.24,
 			Descriptor: contacts("front left foot", "back left foot", "back right foot",
 				"front right foot"), Objectives: forward(-0.35, -4.5)},
@@ -44,7 +45,8 @@ func Tasks() []Task {
 		{Spec: Spec{Name: "ant-trap", Observations: 95, Actions: 8, Length: 250, Offset: 3.38,
 			Descriptor: position(meters, Rect{0, -8, 30, 8}),
 			Objectives: forward(-0.35, -4.5)},
-			Walls: []Rect{{11.5, -2.5, 12.5, 2.5}, {6.5, 2.5, 12.5, 3.5}, {6.5, -3.5, 12.5, -2.5}}},
+			Walls: []Rect{{11.5, -2.5, 12.5, 2.5}, {6.5, 2.5, 12.5, 3.5}, {6.5, -3.5, 12.5, -2.5}},
+			Start: &[2]float64{0, 0}},
 		{Spec: Spec{Name: "ant-maze", Observations: 101, Actions: 8, Length: 500, Offset: 40.32,
 			Descriptor: position(meters, Rect{-5, -5, 40, 40})},
 			Walls: []Rect{
@@ -52,7 +54,7 @@ func Tasks() []Task {
 				{-5.5, -4.5, -4.5, 39.5}, {39.5, -4.5, 40.5, 39.5},
 				{19.5, -4.5, 20.5, 19.5}, {10.5, 7, 19.5, 8}, {9.5, 20.25, 10.5, 39.75},
 			},
-			Target: &[2]float64{35, 0}, Perturbations: []Perturbation{TargetPosition}},
+			Target: &[2]float64{35, 0}, Start: &[2]float64{0, 0}, Perturbations: []Perturbation{TargetPosition}},
 		{Spec: Spec{Name: "walker-uni", Observations: 20, Actions: 6, Length: 250, Offset: 1.413,
 			Descriptor: contacts("right foot", "left foot"),
 			Objectives: forward(-0.21, -0.015)},
@@ -63,6 +65,14 @@ func Tasks() []Task {
 			Perturbations: leg},
 		{Spec: Spec{Name: "halfcheetah-hurdles", Observations: 25, Actions: 6, Length: 250, Descriptor: Descriptor{Kind: None}}},
 	}
+}
+
+// Destination returns the goal, or the target as a rectangle without extent; nil if there is neither.
+func (t Task) Destination() *Rect {
+	if t.Goal == nil && t.Target != nil {
+		return &Rect{t.Target[0], t.Target[1], t.Target[0], t.Target[1]}
+	}
+	return t.Goal
 }
 
 // forward are the objectives of running: speed, with the bonus for surviving, and minus the cost of

@@ -3,6 +3,7 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -65,9 +66,15 @@ func arenaOf(env envs.Env) (figures.Arena, error) {
 	if m, ok := env.(interface{ Walls() []envs.Wall }); ok {
 		arena.Walls = m.Walls()
 	}
-	if m, ok := env.(interface{ Goal() envs.Wall }); ok {
-		end := m.Goal()
+	switch env := env.(type) {
+	case interface{ Goal() envs.Wall }:
+		end := env.Goal()
 		arena.Goal = &end
+	case *envs.Rigid:
+		moves := slices.ContainsFunc(env.Vary, func(v envs.Variation) bool { return v.Quantity == envs.TargetPosition })
+		if at := env.Target; at != nil && !moves {
+			arena.Goal = &figures.Rect{X0: at[0], Y0: at[1], X1: at[0], Y1: at[1]}
+		}
 	}
 	return arena, nil
 }

@@ -25,6 +25,10 @@ type Cells struct {
 	Bar          *ColorBar  // what the colours show; nil: the fitness of these cells
 	Walls        []Rect     // optional, drawn over the cells
 
+	// Start and Goal are optional: where episodes start, and where they are to end, which may be a point.
+	Start *[2]float64
+	Goal  *Rect
+
 	// History is optional: earlier states, the first one first, which a slider below the map of a notebook shows.
 	History []Moment
 
@@ -76,6 +80,12 @@ func Map(c Cells) (*Panel, error) {
 		p.Y.Tick.Marker = plot.ConstantTicks(nil)
 	}
 	p.put(&c)
+	if c.Start != nil {
+		p.Legend = append(p.Legend, startEntry)
+	}
+	if c.Goal != nil {
+		p.Legend = append(p.Legend, goalEntry)
+	}
 	p.putFrame()
 	return p, nil
 }
@@ -155,6 +165,12 @@ func (c *Cells) Plot(canvas draw.Canvas, p *plot.Plot) {
 		}
 	}
 	walls(c.Walls).Plot(canvas, p)
+	if c.Goal != nil {
+		goal{*c.Goal, nil}.Plot(canvas, p)
+	}
+	if c.Start != nil {
+		start(*c.Start).Plot(canvas, p)
+	}
 	touchCells(canvas, p, c, bar)
 }
 

@@ -18,7 +18,7 @@ import (
 
 // CellsOf returns the cells of a run's repertoire, final or snapshot, for [Map]. Those of one
 // descriptor component are a strip of bars side by side. Components named x and y, or "final x (m)"
-// and so on, are positions.
+// and so on, are positions: their cells are under the walls, start and goal of the environment.
 func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	if err := runs.Given(run); err != nil {
 		return nil, fmt.Errorf("figures: %w", err)
@@ -48,6 +48,9 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	c.Fitness = lists.Convert[float64](r.Fitnesses)
 	x, y := strings.TrimPrefix(names[0], "final "), strings.TrimPrefix(names[1], "final ")
 	c.Positions = (x == "x" || strings.HasPrefix(x, "x ")) && (y == "y" || strings.HasPrefix(y, "y "))
+	if task, known := catalog.Find(run.Config.Env); known && c.Positions {
+		c.Walls, c.Start, c.Goal = task.Walls, task.Start, task.Destination()
+	}
 	return c, nil
 }
 

@@ -71,10 +71,9 @@ func (m Metric) of(run *runs.Run, r *runs.Repertoire) ([]float64, error) {
 const MaxPairDims = 6
 
 // Repertoire draws the newest repertoire of a run; for a finished run this is the final one. In a notebook
-// a slider goes back to its snapshots, unless the colours show another metric. Cells of positions are under
-// the walls of the environment. If descriptors have 3 to 6 components, it draws a map for each pair of
-// them; if more, it draws the solutions in parallel coordinates (see [Parallel]). The colours show the
-// fitness, or another metric.
+// a slider goes back to its snapshots, unless the colours show another metric. If descriptors have 3 to 6
+// components, it draws a map for each pair of them; if more, it draws the solutions in parallel coordinates
+// (see [Parallel]). The colours show the fitness, or another metric.
 func Repertoire(run *runs.Run, by ...Metric) (Grid, error) {
 	cell.Begin()
 	newest, err := newestOf(run)
@@ -136,9 +135,6 @@ func Repertoire(run *runs.Run, by ...Metric) (Grid, error) {
 			if s.Generation < newest.Generation && slices.Equal(s.Centroids, newest.Centroids) {
 				c.History = append(c.History, Moment{"generation " + grouped(s.Generation), lists.Convert[float64](s.Fitnesses)})
 			}
-		}
-		if task, known := catalog.Find(run.Config.Env); known && c.Positions {
-			c.Walls = task.Walls
 		}
 	})
 	g := InRows(1, panel)

@@ -70,6 +70,8 @@ type (
 		Colors  string     `json:"l,omitempty"` // rrggbb: of empty cells, and from low to high
 		Colored [2]float64 `json:"b"`           // the values at the ends of the colours
 		Walls   [][4]int   `json:"w,omitempty"`
+		Goal    *[4]int    `json:"g,omitempty"`
+		Start   *[4]int    `json:"o,omitempty"`
 	}
 )
 
@@ -232,10 +234,24 @@ func touchCells(c draw.Canvas, p *plot.Plot, cells *Cells, bar *ColorBar) {
 		for i := range 33 {
 			m.Colors += hexOf(bar.color(float64(i) / 32))
 		}
+		add := func(r Rect, radius vg.Length) *[4]int {
+			area, ok := within(c, p, r, radius)
+			if !ok {
+				return nil
+			}
+			low, high := t.panel.share(area.Min), t.panel.share(area.Max)
+			return &[4]int{low[0], low[1], high[0], high[1]}
+		}
 		for _, w := range cells.Walls {
-			low := t.panel.share(vg.Point{X: toX(min(w.X0, w.X1)), Y: toY(min(w.Y0, w.Y1))})
-			high := t.panel.share(vg.Point{X: toX(max(w.X0, w.X1)), Y: toY(max(w.Y0, w.Y1))})
-			m.Walls = append(m.Walls, [4]int{max(low[0], 0), max(low[1], 0), min(high[0], touchSteps), min(high[1], touchSteps)})
+			if wall := add(w, 0); wall != nil {
+				m.Walls = append(m.Walls, *wall)
+			}
+		}
+		if cells.Goal != nil {
+			m.Goal = add(*cells.Goal, goalRadius)
+		}
+		if at := cells.Start; at != nil {
+			m.Start = add(Rect{X0: at[0], Y0: at[1], X1: at[0], Y1: at[1]}, goalRadius)
 		}
 	}
 	t.panel.Map = m

@@ -210,11 +210,15 @@
     past.style.display = c.time ? "" : "none";
     if (c.time) {
       cells ??= c.sites.map((_, i) => make(past, "path", { d: polygon(p, i), "stroke-width": .3 }));
-      if (past.childElementCount === cells.length)
-        for (const [x0, y0, x1, y1] of c.w ?? []) {
+      if (past.childElementCount === cells.length) {
+        const area = ([x0, y0, x1, y1], round, look) => {
           const [x, y] = p.at([x0, y1]), [u, v] = p.at([x1, y0]);
-          make(past, "rect", { x, y, width: u - x, height: v - y, fill: "#a0a0a0" });
-        }
+          make(past, "rect", { x, y, width: u - x, height: v - y, rx: round * (u - x) / 2, ...look });
+        };
+        for (const wall of c.w ?? []) area(wall, 0, { fill: "#a0a0a0" });
+        if (c.g) for (const [stroke, width] of [["#ffffff", 2.4], ["#2f853a", 1.2]]) area(c.g, 0, { fill: "none", stroke, "stroke-width": width });
+        if (c.o) area(c.o, 1, { fill: "#ffffff", stroke: "#262626", "stroke-width": 0.9 });
+      }
       cells.forEach((cell, i) => {
         const fill = `rgb(${paint(c.value(i))})`;
         cell.setAttribute("fill", fill);

@@ -32,7 +32,7 @@ type Arena struct {
 	Title, XLabel, YLabel string
 	Lower, Upper          [2]float64 // the visible area; paths are clipped to it
 	Walls                 []Rect
-	Goal                  *Rect
+	Goal                  *Rect // a point if episodes do not end in it
 	Paths                 []Path
 }
 
@@ -46,7 +46,7 @@ func ArenaOf(env string) (*Arena, error) {
 			"use watch.SkillTrajectories", env)
 	}
 	arena := ArenaWithin(task.Descriptor)
-	arena.Walls, arena.Goal = task.Walls, task.Goal
+	arena.Walls, arena.Goal = task.Walls, task.Destination()
 	return &arena, nil
 }
 
@@ -73,11 +73,10 @@ func Trajectories(a Arena) (*Panel, error) {
 		return nil, fmt.Errorf("figures: trajectories: %w", err)
 	}
 	p.palette = newPalette(true, lists.Map(a.Paths, func(path Path) string { return path.Label }))
-	zones := walls(a.Walls)
 	if a.Goal != nil {
-		zones = slices.Insert(zones, 0, zone{*a.Goal, goalFill, goalEdge})
+		p.put(goal{*a.Goal, goalFill})
 	}
-	p.put(zones) // a path that slides along a wall lies on its edge
+	p.put(walls(a.Walls)) // a path that slides along a wall lies on its edge
 	paths := slices.Clone(a.Paths)
 	for i := range paths {
 		path := &paths[i]
@@ -90,14 +89,10 @@ func Trajectories(a Arena) (*Panel, error) {
 	for i := range paths {
 		p.put(part(paths[i].plotEnds))
 	}
-	p.Legend = append(p.Legend,
-		Entry{Text: "Start", Mark: glyph(func(c draw.Canvas) { mark(c, c.Center(), markRadius, paper, axisColor) })},
+	p.Legend = append(p.Legend, startEntry,
 		Entry{Text: "End", Mark: glyph(func(c draw.Canvas) { mark(c, c.Center(), markRadius, axisColor, paper) })})
 	if a.Goal != nil {
-		p.Legend = append(p.Legend, Entry{Text: "Goal", Mark: glyph(func(c draw.Canvas) {
-			half := vg.Point{X: (c.Max.Y - c.Min.Y) / 2, Y: (c.Max.Y - c.Min.Y) / 2}
-			rectangle(c, vg.Rectangle{Min: c.Center().Sub(half), Max: c.Center().Add(half)}, goalFill, goalEdge)
-		})})
+		p.Legend = append(p.Legend, goalEntry)
 	}
 	p.putFrame()
 	return p, nil
@@ -131,27 +126,66 @@ var (
 	goalEdge  = color.NRGBA{R: 0x2f, G: 0x85, B: 0x3a, A: 0xff}
 )
 
-type zone struct {
-	Rect
-	fill, edge color.Color
-}
+type walls []Rect
 
-type rects []zone
-
-func walls(list []Rect) rects {
-	return lists.Map(list, func(w Rect) zone { return zone{w, wallColor, wallColor} })
-}
-
-func (r rects) Plot(c draw.Canvas, p *plot.Plot) {
-	toX, toY := p.Transforms(&c)
-	for _, z := range r {
-		low := vg.Point{X: max(toX(min(z.X0, z.X1)), c.Min.X), Y: max(toY(min(z.Y0, z.Y1)), c.Min.Y)}
-		high := vg.Point{X: min(toX(max(z.X0, z.X1)), c.Max.X), Y: min(toY(max(z.Y0, z.Y1)), c.Max.Y)}
-		if low.X < high.X && low.Y < high.Y {
-			rectangle(c, vg.Rectangle{Min: low, Max: high}, z.fill, z.edge)
+func (list walls) Plot(c draw.Canvas, p *plot.Plot) {
+	for _, w := range list {
+		if area, ok := within(c, p, w, 0); ok {
+			rectangle(c, area, wallColor, wallColor)
 		}
 	}
 }
+
+// within returns the part of a rectangle in the canvas, where it is at least as large as a mark; false if there is none.
+func within(c draw.Canvas, p *plot.Plot, r Rect, radius vg.Length) (vg.Rectangle, bool) {
+	toX, toY := p.Transforms(&c)
+	x, y := (toX(r.X0)+toX(r.X1))/2, (toY(r.Y0)+toY(r.Y1))/2
+	w, h := max(radius, (toX(r.X1)-x), x-toX(r.X1)), max(radius, toY(r.Y1)-y, y-toY(r.Y1))
+	low := vg.Point{X: max(x-w, c.Min.X), Y: max(y-h, c.Min.Y)}
+	high := vg.Point{X: min(x+w, c.Max.X), Y: min(y+h, c.Max.Y)}
+	return vg.Rectangle{Min: low, Max: high}, low.X < high.X && low.Y < high.Y
+}
+
+// goal is the goal of a maze: filled, or an outline over cells.
+type goal struct {
+	Rect
+	fill color.Color // nil: none
+}
+
+func (g goal) Plot(c draw.Canvas, p *plot.Plot) {
+	if area, ok := within(c, p, g.Rect, goalRadius); ok {
+		outlined(c, area, g.fill)
+	}
+}
+
+func outlined(c draw.Canvas, area vg.Rectangle, fill color.Color) {
+	if fill != nil {
+		c.SetColor(fill)
+		c.Fill(area.Path())
+	}
+	for _, line := range []draw.LineStyle{{Color: paper, Width: 2.4}, {Color: goalEdge, Width: 1.2}} {
+		c.SetLineStyle(line)
+		c.Stroke(area.Path())
+	}
+}
+
+// start is where episodes in a maze start.
+type start [2]float64
+
+func (s start) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, toY := p.Transforms(&c)
+	mark(c, vg.Point{X: toX(s[0]), Y: toY(s[1])}, goalRadius, paper, ink)
+}
+
+// goalRadius is that of the marks of a goal that is a point and of a start.
+const goalRadius = vg.Length(2.6)
+
+var startEntry = Entry{Text: "Start", Mark: glyph(func(c draw.Canvas) { mark(c, c.Center(), goalRadius, paper, ink) })}
+
+var goalEntry = Entry{Text: "Goal", Mark: glyph(func(c draw.Canvas) {
+	half := vg.Point{X: goalRadius, Y: goalRadius}
+	outlined(c, vg.Rectangle{Min: c.Center().Sub(half), Max: c.Center().Add(half)}, goalFill)
+})}
 
 // Plot implements plot.Plotter.
 func (p *Path) Plot(c draw.Canvas, on *plot.Plot) {
