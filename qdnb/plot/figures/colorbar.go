@@ -129,8 +129,10 @@ func (b *drawnBar) thickness() vg.Length {
 	ticks := style.Height("0")
 	if !b.below {
 		ticks = barPad
-		for _, t := range linearTicks(b.low, b.high, 6) {
-			ticks = max(ticks, barPad+style.Width(t.Label))
+		for n := 2; n <= 6; n++ { // how many fit is not known yet, see barIntervals
+			for _, t := range linearTicks(b.low, b.high, n) {
+				ticks = max(ticks, barPad+style.Width(t.Label))
+			}
 		}
 	}
 	return barGap + barThick + tickLen + ticks + barPad + textStyle(labelSize).Height(b.label)
