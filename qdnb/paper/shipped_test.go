@@ -380,8 +380,8 @@ func TestShip(t *testing.T) {
 		s.Policy, s.Extra = nil, nil
 		return s, err
 	})
-	errtest.Want(t, errtest.Of(shipped.Repertoire()), "shipped without its policies", "qdnb sweep run")
-	errtest.Want(t, errtest.Of(shipped.Skills()), "shipped without its policies", "qdnb sweep run")
+	errtest.Want(t, errtest.Of(shipped.Repertoire()), "shipped without its policies: train it again")
+	errtest.Want(t, errtest.Of(shipped.Skills()), "shipped without its policies: train it again")
 }
 
 // Long metrics are thinned but keep both ends.

@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -132,8 +134,18 @@ func (r *Run) shippedSnapshots(path string) ([]Snapshot, error) {
 	})
 }
 
+// shippedWithout is the error of a shipped run whose policies are needed. The command trains it elsewhere: in its own
+// folder it is complete.
 func (r *Run) shippedWithout() error {
-	plan := filepath.Join(filepath.Dir(filepath.Dir(r.Dir)), "plan.jsonl")
-	return fmt.Errorf("%s was shipped without its policies: train it again, for example with "+
-		"`qdnb sweep run --plan %s`", r.Name(), plan)
+	plan := filepath.Join(r.Dir, "..", "..", "plan.jsonl")
+	text, _ := os.ReadFile(plan)
+	index := slices.IndexFunc(bytes.Split(text, []byte("\n")), func(text []byte) bool {
+		var line struct{ Run Config }
+		return json.Unmarshal(text, &line) == nil && line.Run.Name() == r.Config.Name()
+	})
+	if index < 0 {
+		return fmt.Errorf("%s was shipped without its policies: train it again", r.Name())
+	}
+	return fmt.Errorf("%s was shipped without its policies: train it again with `qdnb sweep run --plan %s --runs runs "+
+		"--index %d`", r.Name(), plan, index)
 }
