@@ -14,6 +14,7 @@ import (
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/internal/lists"
+	"example.com/qdnb/internal/names"
 )
 
 // StoredRobot is what the environment of a [RobotTask] is made of.
@@ -74,7 +75,7 @@ func ReadRobot(ctx context.Context, path string, task RobotTask) (*Rigid, error)
 			"it, of ten lines as in docs/guides/own_robot.md, and give that file", path)
 	case ".xml", ".json":
 	default:
-		return nil, fmt.Errorf("%s: want a robot for MuJoCo, which ends in .xml or .json", path)
+		return nil, names.Wrongf("%s: want a robot for MuJoCo, which ends in .xml or .json", path)
 	}
 	model, err := robots.ReadMJCF(ctx, path)
 	if err != nil {

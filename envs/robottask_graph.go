@@ -91,12 +91,12 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 	t.Steps = cmp.Or(t.Steps, int(math.Round(length/t.ControlStep)))
 	switch {
 	case !(t.Stride >= 0 && t.Stride*t.ControlStep <= 0.5):
-		return t, fmt.Errorf("a stride must be between 0 and %g a second, half of the control steps, not %g",
+		return t, names.Wrongf("a stride must be between 0 and %g a second, half of the control steps, not %g",
 			0.5/t.ControlStep, t.Stride)
 	case t.Task == Velocity && t.Commands == nil:
 		t.Commands = velocityCommands
 	case t.Task != Velocity && (t.Commands != nil || t.Stride != 0):
-		return t, fmt.Errorf("commands and stride are of the task %s: set it (Task, --task)", Velocity)
+		return t, names.Wrongf("commands and stride are of the task %s: set it (Task, --task)", Velocity)
 	}
 	system, err := mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true, LinkContacts: t.LinkContacts,
 		Keyframe: t.Keyframe})
@@ -122,11 +122,11 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 			return t, names.Unknown("foot", body, bodies)
 		}
 		if !slices.ContainsFunc(grounded(system), func(g groundPair) bool { return bodies[m.GeomBodyID[g.geom]] == body }) {
-			return t, fmt.Errorf("the foot %s cannot touch the ground%s, or name other feet (Feet, --feet)", body, noGround)
+			return t, names.Wrongf("the foot %s cannot touch the ground%s, or name other feet (Feet, --feet)", body, noGround)
 		}
 	}
 	if servo, _ := t.servos(system); t.Stride > 0 && !slices.Contains(servo, true) {
-		return t, errors.New("a stride is made by position servos, and the robot has none: leave it out (Stride, --stride)")
+		return t, names.Wrongf("a stride is made by position servos, and the robot has none: leave it out (Stride, --stride)")
 	}
 	return t, nil
 }

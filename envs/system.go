@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/names"
 )
 
 // System is a robot with the engine that moves B copies of it: a [physics.System] moves as in Brax v0.0.12,
@@ -65,7 +66,7 @@ type System interface {
 func ReadSystem(ctx context.Context, path string, options mujoco.Options) (system System, notes []string, err error) {
 	switch filepath.Ext(path) {
 	default:
-		return nil, nil, fmt.Errorf("%s: want a robot that ends in .xml, .urdf, .json or .txt", path)
+		return nil, nil, names.Wrongf("%s: want a robot that ends in .xml, .urdf, .json or .txt", path)
 	case ".txt":
 	case ".xml", ".urdf", ".json":
 		model, err := robots.ReadMJCF(ctx, path)

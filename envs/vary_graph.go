@@ -52,7 +52,7 @@ func Adjust(env Env, also ...Perturbation) (*Rigid, error) {
 			"with a fixed start or automatic resets", env.Spec().Name)
 	}
 	if !ok {
-		return nil, fmt.Errorf("%s has neither gravity nor actuators nor a target to change", env.Spec().Name)
+		return nil, names.Wrongf("%s has neither gravity nor actuators nor a target to change", env.Spec().Name)
 	}
 	r := *rigid
 	r.Vary = slices.Clone(rigid.Vary)

@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/go-xla/pjrt"
 	"github.com/gomlx/go-xla/stablehlo"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/xla/backend"
 )
 
@@ -22,7 +23,7 @@ import (
 // in seconds.
 func DryRun(kind backend.Kind, devices int, write func(name string, text []byte) error) (*Platform, error) {
 	if kind != backend.CPU && kind != backend.CUDA && kind != backend.TPU {
-		return nil, fmt.Errorf("no programs are built for %q: use cpu, cuda or tpu", kind)
+		return nil, names.Wrongf("no programs are built for %q: use cpu, cuda or tpu", kind)
 	}
 	if devices < 1 {
 		return nil, fmt.Errorf("a dry run needs at least 1 device, not %d", devices)

@@ -74,7 +74,7 @@ func (c *evalCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if c.Episodes < 1 {
-		return fmt.Errorf("--episodes must be 1 or more, not %d", c.Episodes)
+		return names.Wrongf("--episodes must be 1 or more, not %d", c.Episodes)
 	}
 	if err := c.By.Used(c.Corrected); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (c *evalCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if c.Save && (!c.Corrected || spec.Environment != nil) {
-		return errors.New("--save stores corrected repertoires: add --corrected, and leave out options " +
+		return names.Wrongf("--save stores corrected repertoires: add --corrected, and leave out options " +
 			"that change the environment")
 	}
 	if c.Save {
@@ -97,7 +97,7 @@ func (c *evalCmd) Run(ctx context.Context) error {
 	switch ext := strings.ToLower(filepath.Ext(c.Figure)); {
 	case c.Figure == "":
 	case !c.Corrected:
-		return errors.New("--figure draws corrected repertoires: add --corrected, or drop it")
+		return names.Wrongf("--figure draws corrected repertoires: add --corrected, or drop it")
 	case !slices.Contains(figureFormats, strings.TrimPrefix(ext, ".")):
 		return fmt.Errorf("--figure %s: %w", c.Figure, names.Unknown("format", ext, figureFormats))
 	}
@@ -107,7 +107,7 @@ func (c *evalCmd) Run(ctx context.Context) error {
 			return err
 		}
 		if spec.Cells = repertoire.Filled(); len(spec.Cells) == 0 || spec.Skills != nil || c.Cell != nil {
-			return fmt.Errorf("--corrected evaluates all filled cells of a repertoire: leave --skill and "+
+			return names.Wrongf("--corrected evaluates all filled cells of a repertoire: leave --skill and "+
 				"--cell out (%s has %d filled cells)", run.Name(), len(spec.Cells))
 		}
 	}

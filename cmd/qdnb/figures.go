@@ -103,7 +103,7 @@ func (c *figuresCmd) items() ([]paper.Item, error) {
 			func(e string) bool { return slices.Contains(c.Experiment, e) })
 	})
 	if len(items) == 0 {
-		return nil, fmt.Errorf("no selected figure or table uses the experiment %s: `qdnb figures "+
+		return nil, names.Wrongf("no selected figure or table uses the experiment %s: `qdnb figures "+
 			"--list` lists them all", strings.Join(c.Experiment, " or "))
 	}
 	return items, nil

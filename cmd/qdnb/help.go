@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla/backend"
@@ -125,7 +126,7 @@ func (c *helpCmd) Run(ctx *kong.Context) error {
 		err = about.Error
 	}
 	if err != nil {
-		return usageError{err}
+		return names.Wrongf("%w (`qdnb --help` lists all commands)", err)
 	}
 	return about.PrintUsage(false)
 }

@@ -149,7 +149,7 @@ func TestTrainRobot(t *testing.T) {
 	if strings.Contains(stderr, "stepping in place") {
 		t.Errorf("a robot without position servos steps in place: %s", stderr)
 	}
-	refuses(t, mistake{append(follow, "--stride", "1"), 1, "made by position servos"})
+	refuses(t, mistake{append(follow, "--stride", "1"), exitUsage, "made by position servos"})
 	_, stderr = succeed(t, append(follow, "--commands", "drawn")...)
 	errtest.Contains(t, stderr, "which each episode draws")
 
@@ -180,14 +180,15 @@ func TestTrainRobot(t *testing.T) {
 	errtest.Contains(t, stderr, "qdnb: resuming "+filepath.Base(run)+" at generation 1\n")
 
 	refuses(t, []mistake{
-		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--feet", "toe"}, 1, "unknown foot"},
-		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--task", "walc"}, 1, `did you mean "walk"`},
+		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--feet", "toe"}, exitUsage, "unknown foot"},
+		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--task", "walc"}, exitUsage, `did you mean "walk"`},
 		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--commands", "1,0"}, 2, "neither drawn nor a list"},
-		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--commands", "drawn"}, 1, "of the task velocity"},
-		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--stride", "1"}, 1, "of the task velocity"},
-		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--task", "velocity", "--stride=-1"}, 1,
+		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--commands", "drawn"}, exitUsage,
+			"of the task velocity"},
+		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--stride", "1"}, exitUsage, "of the task velocity"},
+		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--task", "velocity", "--stride=-1"}, exitUsage,
 			"between 0 and 25 a second"},
-		{[]string{"robot", filepath.Join(run, "robot.json"), "--picture", "robot.bmp"}, 1, "ends in .png"},
+		{[]string{"robot", filepath.Join(run, "robot.json"), "--picture", "robot.bmp"}, exitUsage, "ends in .png"},
 	}...)
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	_ "example.com/qdnb/internal/addressspace"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/nb"
 )
@@ -46,7 +47,7 @@ var cli struct {
 
 // Exit codes other than 0 and 1.
 const (
-	exitUsage       = 2
+	exitUsage       = 2   // also of names.Wrong
 	exitInterrupted = 130 // what a shell reports for a program ended by SIGINT
 )
 
@@ -55,7 +56,9 @@ func main() {
 		kong.Description("Quality-diversity neuroevolution and skill discovery, compiled by XLA.\n\n"+
 			"Runs are folders: rerun an interrupted command to resume its run. The backend is the best "+
 			"one available, or the one set by --backend or $QDNB_BACKEND: cpu, cuda (or gpu), tpu, go, or "+
-			"the path of a PJRT plugin."), kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(printHelp),
+			"the path of a PJRT plugin.\n\n"+
+			"Exit status: 0; 1 if the command failed; 2 if a name, value or flag is wrong; 130 if interrupted."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(printHelp),
 		// Only commands that save or stop in order take a context; others end at the first signal.
 		kong.BindToProvider(func() (context.Context, error) { return nb.Interruptible(), nil }),
 	)
@@ -79,8 +82,8 @@ func main() {
 	case errors.Is(err, qdnb.ErrInterrupted):
 		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(err))
 		os.Exit(exitInterrupted)
-	case errors.As(err, new(usageError)):
-		fmt.Fprintf(os.Stderr, "qdnb: %s (`qdnb --help` lists all commands)\n", oneLine(err))
+	case errors.As(err, new(names.Wrong)):
+		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(err))
 		os.Exit(exitUsage)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(err))
@@ -112,9 +115,6 @@ func commandOf(err error) string {
 	return "qdnb"
 }
 
-// usageError is a command-line mistake found by the command itself.
-type usageError struct{ error }
-
 // stdout is the standard output, where a command that cannot print its result fails.
 var stdout = new(output)
 
@@ -134,7 +134,7 @@ func checkName(flag, path string, extensions ...string) error {
 	if path == "" || slices.Contains(extensions, strings.ToLower(filepath.Ext(path))) {
 		return nil
 	}
-	return fmt.Errorf("%s %s: want a file that ends in %s", flag, path, strings.Join(extensions, " or "))
+	return names.Wrongf("%s %s: want a file that ends in %s", flag, path, strings.Join(extensions, " or "))
 }
 
 // makeFolder creates the folder named by a flag if it does not exist.

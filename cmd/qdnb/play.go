@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/mujoco/compiler"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb/plot/scene"
@@ -48,7 +49,7 @@ func (c *playCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if c.Episodes < 2 {
-		return fmt.Errorf("--episodes must be at least 2, not %d", c.Episodes)
+		return names.Wrongf("--episodes must be at least 2, not %d", c.Episodes)
 	}
 	bar := progress.NewBar("episodes", c.JSON)
 	defer bar.Close()

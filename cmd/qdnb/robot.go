@@ -21,6 +21,7 @@ import (
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/internal/lists"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/internal/progress"
@@ -48,7 +49,7 @@ func (c *robotCmd) Run(ctx context.Context) error {
 		return c.verify(ctx)
 	}
 	if c.JSON {
-		return usageError{errors.New("--json needs --verify")}
+		return names.Wrongf("--json needs --verify")
 	}
 	if err := cmp.Or(checkName("--picture", c.Picture, ".png"), checkName("--html", c.HTML, ".html", ".htm")); err != nil {
 		return err
@@ -90,7 +91,10 @@ func (c *robotCmd) Run(ctx context.Context) error {
 
 // flagged names the flag in the place of the option.
 func flagged(err error) error {
-	return errors.New(strings.ReplaceAll(err.Error(), "IgnorePairs leaves", "--ignore-pairs leaves"))
+	if text := strings.ReplaceAll(err.Error(), "IgnorePairs leaves", "--ignore-pairs leaves"); text != err.Error() {
+		return errors.New(text)
+	}
+	return err
 }
 
 // verification is what --verify finds.
@@ -147,7 +151,7 @@ func (s stage) excess() float64 { return max(s.Median/s.Limits[0], s.Worst/s.Lim
 // compare fills a verification. If the engine does not model the robot, its Error is the error.
 func (c *robotCmd) compare(ctx context.Context, v *verification) error {
 	if ext := strings.ToLower(filepath.Ext(c.File)); ext == ".txt" || ext == ".json" {
-		return fmt.Errorf("%s: --verify has MuJoCo compute from the robot's own XML or URDF: give that file", c.File)
+		return names.Wrongf("%s: --verify has MuJoCo compute from the robot's own XML or URDF: give that file", c.File)
 	}
 	model, err := robots.ReadMJCF(ctx, c.File)
 	if err != nil {

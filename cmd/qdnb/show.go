@@ -13,6 +13,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/lists"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/records"
@@ -48,13 +49,13 @@ func (c *showCmd) Run(ctx context.Context) error {
 	watch := c.HTML != "" || c.GIF != "" || c.Cell != nil || c.Skill != nil
 	switch {
 	case c.HTML != "" && c.GIF != "":
-		return errors.New("--html and --gif are mutually exclusive")
+		return names.Wrongf("--html and --gif are mutually exclusive")
 	case watch && c.JSON:
-		return errors.New("--json writes no page: drop it, or drop --html, --gif, --cell and --skill")
+		return names.Wrongf("--json writes no page: drop it, or drop --html, --gif, --cell and --skill")
 	case c.Split && c.HTML == "":
-		return errors.New("--split applies to pages: add --html")
+		return names.Wrongf("--split applies to pages: add --html")
 	case !watch && (c.Films != 0 || c.Archived):
-		return errors.New("--films and --archived apply to pages and animations: add --html or --gif")
+		return names.Wrongf("--films and --archived apply to pages and animations: add --html or --gif")
 	}
 	if err := cmp.Or(checkName("--html", c.HTML, ".html", ".htm"), checkName("--gif", c.GIF, ".gif")); err != nil {
 		return err
@@ -97,13 +98,13 @@ func programs(origins *session.Origins, run *runs.Run) string {
 func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 	switch {
 	case run.Config.Algorithm == records.Adaptation:
-		return fmt.Errorf("%s has no skills of its own: name the run whose skills it used", run.Name())
+		return names.Wrongf("%s has no skills of its own: name the run whose skills it used", run.Name())
 	case c.Cell != nil && c.Skill != nil:
-		return errors.New("--cell and --skill are mutually exclusive")
+		return names.Wrongf("--cell and --skill are mutually exclusive")
 	case c.Films != 0 && (c.Cell != nil || c.Skill != nil || run.HasSkills()):
-		return errors.New("--films limits the cells of a repertoire that are shown: drop it")
+		return names.Wrongf("--films limits the cells of a repertoire that are shown: drop it")
 	case c.Films < 0:
-		return fmt.Errorf("--films %d: want a positive number", c.Films)
+		return names.Wrongf("--films %d: want a positive number", c.Films)
 	}
 	spec := qdnb.PlaySpec{Skills: given(c.Skill), Cells: given(c.Cell), Seed: c.Seed, Archived: c.Archived, Backend: c.Backend}
 	path, alone := c.HTML, true
@@ -233,7 +234,7 @@ const pageLimit = 20_000_000
 
 // cells returns the cells to film, and says how large their page may become.
 func (c *showCmd) cells(run *runs.Run) ([]int, error) {
-	r, err := run.RepertoireMap()
+	r, err := run.Repertoire() // fails if the policies are not shipped
 	if err != nil {
 		return nil, err
 	}

@@ -257,7 +257,7 @@ func TestRunsOfCustomEnvironments(t *testing.T) {
 		{[]string{"eval", run}, 1, stored, needed}, // the best cell
 		{[]string{"eval", run, "--gravity", "2"}, 1, "", needed},
 		{[]string{"eval", run, "--env", "pointmaze", "--episodes", "2"}, 0, "cell  1", ""},
-		{[]string{"eval", run, "--env", "walker-uni"}, 1, "", "walker-uni has 20 observations and 6 " +
+		{[]string{"eval", run, "--env", "walker-uni"}, exitUsage, "", "walker-uni has 20 observations and 6 " +
 			"actions, but the policies of map-elites-elsewhere"},
 		{[]string{"export", run, "--out", out}, 0, "layer_1.kernel [8 2]", ""},
 	} {
@@ -416,12 +416,13 @@ func TestFiguresOfMissingRuns(t *testing.T) {
 	must.Get(os.Stat(filepath.Join(out, "table-1.md")))
 	for _, c := range []mistake{
 		{[]string{"--in", t.TempDir()}, 1, "make experiments"},
-		{[]string{"--in", dir, "--only", "figure-99"}, 1, "figure-99"},
-		{[]string{"--in", dir, "--experiment", "smerl-targets"}, 1,
+		{[]string{"--in", dir, "--only", "figure-99"}, exitUsage, "figure-99"},
+		{[]string{"--in", dir, "--experiment", "smerl-targets"}, exitUsage,
 			"no selected figure or table uses the experiment smerl-targets"},
-		{[]string{"--in", dir, "--only", "figure-2", "--experiment", "hurdles,prior"}, 1, "uses the experiment hurdles or prior"},
-		{[]string{"--in", dir, "--experiment", "trainig"}, 1, `"training"`},
-		{[]string{"--in", dir, "--only", "table-3", "--tables", "xls"}, 1, "xls"},
+		{[]string{"--in", dir, "--only", "figure-2", "--experiment", "hurdles,prior"}, exitUsage,
+			"uses the experiment hurdles or prior"},
+		{[]string{"--in", dir, "--experiment", "trainig"}, exitUsage, `"training"`},
+		{[]string{"--in", dir, "--only", "table-3", "--tables", "xls"}, exitUsage, "xls"},
 		{[]string{"--in", dir, "--only", "table-3", "--out", filepath.Join(dir, paper.PlanFile)}, 1, "choose another one"},
 	} {
 		c.args = append([]string{"figures"}, c.args...)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/experiments"
@@ -54,7 +55,7 @@ func (c *sweepPlanCmd) Run() error {
 	o := experiments.Options{Scale: experiments.Scale(c.Scale), Envs: c.Envs, Algorithms: c.Algorithms, Budget: c.Budget}
 	if c.Seeds != nil {
 		if o.Seeds = *c.Seeds; o.Seeds < 1 {
-			return fmt.Errorf("--seeds must be 1 or more, not %d", o.Seeds)
+			return names.Wrongf("--seeds must be 1 or more, not %d", o.Seeds)
 		}
 	}
 	if c.Targets != "" {
@@ -64,7 +65,7 @@ func (c *sweepPlanCmd) Run() error {
 		}
 	}
 	if len(c.Experiment) == 0 {
-		return fmt.Errorf("--experiment names none: give one of %s",
+		return names.Wrongf("--experiment names none: give one of %s",
 			strings.Join(slices.Sorted(slices.Values(results.Experiments())), ", "))
 	}
 	var lines []sweep.Line
@@ -100,7 +101,7 @@ type sweepMeasureCmd struct {
 
 func (c *sweepMeasureCmd) Run(ctx context.Context) error {
 	if c.Half < time.Second {
-		return fmt.Errorf("--half must be a second or more, not %v", c.Half)
+		return names.Wrongf("--half must be a second or more, not %v", c.Half)
 	}
 	for _, env := range c.Envs {
 		for _, algorithm := range c.Algorithms {
@@ -143,16 +144,16 @@ func (c *sweepRunCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if c.Poll < time.Millisecond {
-		return fmt.Errorf("--poll must be a millisecond or more, not %v", c.Poll)
+		return names.Wrongf("--poll must be a millisecond or more, not %v", c.Poll)
 	}
 	if err := cmp.Or(limits.Int("--corrected", c.Corrected, 0, policies.MaxEpisodes), c.By.Used(c.Corrected > 0)); err != nil {
 		return err
 	}
 	if c.Jobs < 1 || c.Jobs > 1 && c.Index != "" {
-		return fmt.Errorf("--jobs must be at least 1, and 1 with --index, not %d", c.Jobs)
+		return names.Wrongf("--jobs must be at least 1, and 1 with --index, not %d", c.Jobs)
 	}
 	if c.Index != "" && c.Out != "" {
-		return fmt.Errorf("--out does not apply to a single line: drop it, and use `qdnb sweep results` once the plan is done")
+		return names.Wrongf("--out does not apply to a single line: drop it, and use `qdnb sweep results` once the plan is done")
 	}
 	o := experiments.RunOptions{Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, Poll: c.Poll,
 		Corrected: c.Corrected, By: c.By}
@@ -186,7 +187,7 @@ func indexOf(text string) (int, error) {
 	if text == "auto" {
 		i := slices.IndexFunc(arrayVariables, func(name string) bool { return os.Getenv(name) != "" })
 		if i < 0 {
-			return 0, fmt.Errorf("--index=auto reads %s, and neither is set: this is not a "+
+			return 0, names.Wrongf("--index=auto reads %s, and neither is set: this is not a "+
 				"task of a job array", strings.Join(arrayVariables, " or "))
 		}
 		from = arrayVariables[i]
@@ -194,7 +195,7 @@ func indexOf(text string) (int, error) {
 	}
 	index, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, fmt.Errorf("%s is %q, not a non-negative integer", from, text)
+		return 0, names.Wrongf("%s is %q, not a non-negative integer", from, text)
 	}
 	return index, nil
 }

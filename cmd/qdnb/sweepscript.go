@@ -63,13 +63,13 @@ func (c *sweepScriptCmd) Run() error {
 	c.Name = cmp.Or(c.Name, "qdnb-"+lines[0].Experiment)
 	switch {
 	case !jobName.MatchString(c.Name):
-		return fmt.Errorf("--name %q: use up to 52 lower-case letters, digits and -", c.Name)
+		return names.Wrongf("--name %q: use up to 52 lower-case letters, digits and -", c.Name)
 	case !memory.MatchString(c.Memory):
-		return fmt.Errorf("--memory %q: use a number and a unit K, M, G or T, as in 8G", c.Memory)
+		return names.Wrongf("--memory %q: use a number and a unit K, M, G or T, as in 8G", c.Memory)
 	case c.CPUs < 1 || c.GPUs < 0 || c.Parallel < 0:
-		return fmt.Errorf("--cpus must be 1 or more, --gpus and --parallel 0 or more")
+		return names.Wrongf("--cpus must be 1 or more, --gpus and --parallel 0 or more")
 	case c.Limit < 5*time.Minute:
-		return fmt.Errorf("--limit must be 5m or more, as tasks are signalled 2m before it, not %v", c.Limit)
+		return names.Wrongf("--limit must be 5m or more, as tasks are signalled 2m before it, not %v", c.Limit)
 	}
 	if c.Engine == "slurm" {
 		if err := c.absolute(); err != nil {
@@ -82,7 +82,7 @@ func (c *sweepScriptCmd) Run() error {
 			c.Runs = filepath.Join("/data", c.Runs)
 		}
 		if c.Runs = filepath.Clean(c.Runs); !strings.HasPrefix(c.Runs+"/", "/data/") {
-			return fmt.Errorf("--runs %s is not in the volume, so runs would be lost with their pods: "+
+			return names.Wrongf("--runs %s is not in the volume, so runs would be lost with their pods: "+
 				"use a path below /data", c.Runs)
 		}
 		if c.Parallel == 0 {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/results"
@@ -177,7 +178,7 @@ func limit[T int64 | time.Duration](flag, want string, given, of *T) error {
 		return nil
 	}
 	if *of = *given; *of <= 0 {
-		return fmt.Errorf("--%s must be %s, not %v: omit it for no limit", flag, want, *of)
+		return names.Wrongf("--%s must be %s, not %v: omit it for no limit", flag, want, *of)
 	}
 	return nil
 }

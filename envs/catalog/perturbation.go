@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"example.com/qdnb/internal/names"
 )
 
 // Perturbation is a quantity of a robot or its world that can be changed: set, as in the paper's adaptation
@@ -86,7 +88,7 @@ func (c Conditions) Check() error {
 	for _, p := range slices.Sorted(maps.Keys(c)) {
 		n := len(nominal[p])
 		if n == 0 {
-			return fmt.Errorf("unknown perturbation %q: use one of %q", string(p), Perturbations())
+			return names.Wrongf("unknown perturbation %q: use one of %q", string(p), Perturbations())
 		}
 		if len(c[p]) != n || slices.ContainsFunc(c[p], func(x float64) bool { return !finite(x) }) {
 			return fmt.Errorf("a value of %s needs %d finite numbers, not %v", p, n, c[p])

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/parts"
 )
 
@@ -83,19 +84,19 @@ func check(name, limits string, v reflect.Value) error {
 	}
 	switch {
 	case above && x > low && x < smallest:
-		return fmt.Errorf("%s is %v, which is 0 in float32: it must be at least %.2g", name, v, smallest)
+		return names.Wrongf("%s is %v, which is 0 in float32: it must be at least %.2g", name, v, smallest)
 	case x >= low && x <= high && !(above && x == low): // NaN is none of these
 		return nil
 	case !bounded && above:
-		return fmt.Errorf("%s must be a number above %s, not %v", name, least, v)
+		return names.Wrongf("%s must be a number above %s, not %v", name, least, v)
 	case !bounded:
-		return fmt.Errorf("%s must be at least %s, not %v", name, least, v)
+		return names.Wrongf("%s must be at least %s, not %v", name, least, v)
 	case v.CanInt():
-		return fmt.Errorf("%s must be between %s and %s, not %v", name, least, most, v)
+		return names.Wrongf("%s must be between %s and %s, not %v", name, least, most, v)
 	case above:
-		return fmt.Errorf("%s must be a number above %s and at most %s, not %v", name, least, most, v)
+		return names.Wrongf("%s must be a number above %s and at most %s, not %v", name, least, most, v)
 	}
-	return fmt.Errorf("%s must be a number from %s to %s, not %v", name, least, most, v)
+	return names.Wrongf("%s must be a number from %s to %s, not %v", name, least, most, v)
 }
 
 func number(text string) float64 {
@@ -109,7 +110,7 @@ func number(text string) float64 {
 // Int returns an error for a value that is not between least and most.
 func Int(name string, value, least, most int) error {
 	if value < least || value > most {
-		return fmt.Errorf("%s must be between %d and %d, not %d", name, least, most, value)
+		return names.Wrongf("%s must be between %d and %d, not %d", name, least, most, value)
 	}
 	return nil
 }
@@ -127,7 +128,7 @@ func layers(name string, units []int, least int) error {
 	}
 	for _, n := range units {
 		if n < 1 || n > maxUnits {
-			return fmt.Errorf("%s layers must have between 1 and %d units, not %d", name, maxUnits, n)
+			return names.Wrongf("%s layers must have between 1 and %d units, not %d", name, maxUnits, n)
 		}
 	}
 	return nil

@@ -51,8 +51,17 @@ func distance(name, candidate string) int {
 // The error suggests the nearest known names and lists all.
 func Unknown(kind, name string, known []string) error {
 	known = slices.Sorted(slices.Values(known))
-	return fmt.Errorf("unknown %s %s%s known: %s", kind, Quote(name), Suggestion(name, known), List(known))
+	return Wrongf("unknown %s %s%s known: %s", kind, Quote(name), Suggestion(name, known), List(known))
 }
+
+// Wrong is the error for a name or a value that a user gave. A program ends with the status of wrong usage.
+type Wrong struct{ error }
+
+// Unwrap returns the error without the mark.
+func (w Wrong) Unwrap() error { return w.error }
+
+// Wrongf formats a [Wrong].
+func Wrongf(format string, args ...any) error { return Wrong{fmt.Errorf(format, args...)} }
 
 // Suggestion returns the part of an error that suggests the nearest known names; it is a semicolon
 // if none is close.

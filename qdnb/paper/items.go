@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
@@ -103,12 +104,12 @@ func Find(id string) (Item, error) {
 		wanted = "figure-" + rest
 	}
 	items := Items()
-	names := make([]string, len(items))
+	ids := make([]string, len(items))
 	for i, item := range items {
 		if item.ID == wanted {
 			return item, nil
 		}
-		names[i] = item.ID
+		ids[i] = item.ID
 	}
-	return Item{}, fmt.Errorf("the paper has no figure or table %q; it has %s", id, strings.Join(names, ", "))
+	return Item{}, names.Wrongf("the paper has no figure or table %q; it has %s", id, strings.Join(ids, ", "))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/internal/lists"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/claims"
 	"example.com/qdnb/qdnb/paper/results"
@@ -421,7 +422,7 @@ func Claims(data *Data, ids ...string) (*tables.Table, error) {
 	}
 	for _, id := range ids {
 		if !used[id] {
-			return nil, fmt.Errorf("unknown claim %q: `qdnb claims` lists the IDs", id)
+			return nil, names.Wrongf("unknown claim %q: `qdnb claims` lists the IDs", id)
 		}
 	}
 	for i, reason := range reasons {

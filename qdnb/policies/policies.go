@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
@@ -101,7 +102,7 @@ func Own(run *runs.Run) error {
 	if run.Config.Algorithm != records.Adaptation {
 		return nil
 	}
-	return fmt.Errorf("%s has no policies of its own: name the run whose skills it uses, %s",
+	return names.Wrongf("%s has no policies of its own: name the run whose skills it uses, %s",
 		run.Name(), run.Config.SkillsRun())
 }
 
@@ -111,7 +112,7 @@ func selectCells(run *runs.Run, r *runs.Repertoire, cells []int) (*Set, error) {
 	filled, genotypes := r.Filled(), r.Rows()
 	for _, cell := range cells {
 		if cell < 0 || cell >= r.Cells() {
-			return nil, fmt.Errorf("there is no cell %d: the repertoire of %s has cells 0 to %d", cell, run.Name(), r.Cells()-1)
+			return nil, names.Wrongf("there is no cell %d: the repertoire of %s has cells 0 to %d", cell, run.Name(), r.Cells()-1)
 		}
 		if _, ok := slices.BinarySearch(filled, cell); !ok {
 			if len(filled) == 0 {
@@ -138,7 +139,7 @@ func selectSkills(run *runs.Run, wanted []int) (*Set, error) {
 	set := &Set{Run: run, hidden: append([]int{}, all.Hidden...)}
 	for _, k := range wanted {
 		if k < 0 || k >= all.Skills() {
-			return nil, fmt.Errorf("there is no skill %d: %s has skills 0 to %d", k, run.Name(), all.Skills()-1)
+			return nil, names.Wrongf("there is no skill %d: %s has skills 0 to %d", k, run.Name(), all.Skills()-1)
 		}
 		set.Policies = append(set.Policies, Policy{false, k, all.Genotype(k)})
 	}
@@ -157,7 +158,7 @@ func (s *Set) Task(env envs.Env) (scoring.Task, error) {
 	spec := env.Spec()
 	t := s.trained() // nothing in a run whose first session trains it
 	if t.Actions > 0 && (t.Observations != spec.Observations || t.Actions != spec.Actions) {
-		return task, fmt.Errorf("%s has %d observations and %d actions, but the policies of %s are "+
+		return task, names.Wrongf("%s has %d observations and %d actions, but the policies of %s are "+
 			"for %s, which has %d and %d", spec.Name, spec.Observations, spec.Actions, s.Run.Name(), t.Name,
 			t.Observations, t.Actions)
 	}

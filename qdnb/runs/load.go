@@ -54,9 +54,9 @@ func LoadFrom(root, target string) (*Run, error) {
 		if others := nearby(prefix); dir == "" && len(others) > 0 {
 			advice = "did you mean " + strings.Join(others, " or ") + "?"
 		}
-		return nil, fmt.Errorf("no run %q, neither as a folder nor in %s; %s", target, root, advice)
+		return nil, names.Wrongf("no run %q, neither as a folder nor in %s; %s", target, root, advice)
 	}
-	return nil, fmt.Errorf("%d runs begin with %q; give a longer prefix:%s", len(found), target, candidates(found))
+	return nil, names.Wrongf("%d runs begin with %q; give a longer prefix:%s", len(found), target, candidates(found))
 }
 
 // nearby returns at most three runs with a prefix in other folders "runs" than the default one.

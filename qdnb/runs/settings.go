@@ -23,7 +23,7 @@ import (
 // For an unknown field, the error suggests the most similar name. For a value of the wrong type, it
 // names the expected type. After an error the settings are unchanged.
 func Set(settings any, assignments ...string) error {
-	return edit(settings, func(all fields) error {
+	err := edit(settings, func(all fields) error {
 		for _, assignment := range assignments {
 			name, text, ok := strings.Cut(assignment, "=")
 			if !ok {
@@ -45,6 +45,10 @@ func Set(settings any, assignments ...string) error {
 		}
 		return nil
 	})
+	if err != nil {
+		return names.Wrongf("%w", err)
+	}
+	return nil
 }
 
 // Decode reads a JSON object into a pointer to a struct, and into its parts. Fields missing from the object keep their

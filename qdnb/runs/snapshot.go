@@ -41,7 +41,7 @@ func (a Average) Check() error {
 // Used returns an error for a median of episodes that are not made.
 func (a Average) Used(corrected bool) error {
 	if a == ByMedian && !corrected {
-		return errors.New("medians are those of corrected repertoires: add --corrected (Spec.Corrected)")
+		return names.Wrongf("medians are those of corrected repertoires: add --corrected (Spec.Corrected)")
 	}
 	return nil
 }

@@ -94,14 +94,11 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 	if i < 0 {
 		return nil, names.Unknown("experiment", name, results.Experiments())
 	}
-	e := list[i]
 	if o.Scale = cmp.Or(o.Scale, Paper); !slices.Contains(Scales(), o.Scale) {
 		known := strings.Fields(strings.Trim(fmt.Sprint(Scales()), "[]"))
 		return nil, names.Unknown("scale", string(o.Scale), known)
 	}
-	if o.Scale == Smoke {
-		e.algorithms, e.envs = e.smoke, e.smokeEnvs
-	}
+	e := list[i].at(o.Scale)
 	if o.Seeds = cmp.Or(o.Seeds, o.Scale.seeds(e.name)); o.Seeds < 1 || o.Seeds > 1000 {
 		return nil, fmt.Errorf("the number of seeds must be 1 to 1000, not %d", o.Seeds)
 	}
@@ -114,13 +111,10 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 	default:
 		return nil, names.Unknown("unit of budgets", o.Budget, []string{Steps, Time})
 	}
-	var err error
-	if e.algorithms, err = chosen("algorithm", e.name, o.Algorithms, e.algorithms); err != nil {
+	if err := e.lacks(o); err != nil {
 		return nil, err
 	}
-	if e.envs, err = chosen("environment", e.name, o.Envs, e.envs); err != nil {
-		return nil, err
-	}
+	e.algorithms, e.envs = chosen(o.Algorithms, e.algorithms), chosen(o.Envs, e.envs)
 
 	p := planner{Options: o, experiment: e.name, lines: new([]sweep.Line)}
 	for seed := range int64(o.Seeds) {
@@ -137,18 +131,66 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 	return *p.lines, nil
 }
 
-// chosen returns the wanted items among those of an experiment, in the experiment's order.
-func chosen(kind, experiment string, wanted, has []string) ([]string, error) {
-	if len(wanted) == 0 {
-		return has, nil
+// at returns an experiment at a scale.
+func (e experiment) at(s Scale) experiment {
+	if s == Smoke {
+		e.algorithms, e.envs = e.smoke, e.smokeEnvs
 	}
-	for _, name := range wanted {
-		if !slices.Contains(has, name) {
-			return nil, fmt.Errorf("experiment %s at this scale: %w", experiment, names.Unknown(kind, name, has))
+	return e
+}
+
+// lacks returns the error for an algorithm or an environment that an experiment at a scale does not have. It names the
+// scales, or else the experiments, that have all that is wanted.
+func (e experiment) lacks(o Options) error {
+	kind, wanted, has := "algorithm", o.Algorithms, e.algorithms
+	i := missing(wanted, has)
+	if i < 0 {
+		kind, wanted, has = "environment", o.Envs, e.envs
+		i = missing(wanted, has)
+	}
+	if i < 0 {
+		return nil
+	}
+	var scales, others []string
+	for _, other := range list {
+		for _, scale := range Scales() {
+			at := other.at(scale)
+			switch {
+			case missing(o.Algorithms, at.algorithms) >= 0 || missing(o.Envs, at.envs) >= 0:
+			case other.name == e.name:
+				scales = append(scales, string(scale))
+			case scale == o.Scale:
+				others = append(others, other.name)
+			}
 		}
 	}
-	unwanted := func(name string) bool { return !slices.Contains(wanted, name) }
-	return slices.DeleteFunc(slices.Clone(has), unwanted), nil
+	flags := ""
+	if len(o.Algorithms) > 0 {
+		flags += " --algorithms " + strings.Join(o.Algorithms, ",")
+	}
+	if len(o.Envs) > 0 {
+		flags += " --envs " + strings.Join(o.Envs, ",")
+	}
+	const lacks = "experiment %s at scale %s does not have the %s %q; %s that do: %s " +
+		"(`qdnb sweep plan --experiment %s --scale %s%s`)"
+	switch last := len(scales) - 1; {
+	case last >= 0:
+		return names.Wrongf(lacks, e.name, o.Scale, kind, wanted[i], "scales", names.List(scales), e.name, scales[last], flags)
+	case len(others) > 0:
+		return names.Wrongf(lacks, e.name, o.Scale, kind, wanted[i], "experiments", names.List(others), others[0], o.Scale, flags)
+	}
+	return fmt.Errorf("experiment %s at scale %s: %w", e.name, o.Scale, names.Unknown(kind, wanted[i], has))
+}
+
+// missing returns the index of the first wanted item that is not there; -1 if all are.
+func missing(wanted, has []string) int {
+	return slices.IndexFunc(wanted, func(name string) bool { return !slices.Contains(has, name) })
+}
+
+// chosen returns the wanted items among those of an experiment, in the experiment's order; all if none is wanted.
+func chosen(wanted, has []string) []string {
+	unwanted := func(name string) bool { return len(wanted) > 0 && !slices.Contains(wanted, name) }
+	return slices.DeleteFunc(slices.Clone(has), unwanted)
 }
 
 type planner struct {

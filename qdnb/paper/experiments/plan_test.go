@@ -326,8 +326,13 @@ func TestPlanOptions(t *testing.T) {
 		{"training", Options{Seeds: -1}, "1 to 1000, not -1"},
 		{"training", Options{Budget: "hours"}, `unknown unit of budgets "hours"; known: steps, time`},
 		{"training", Options{Envs: []string{"ant-umi"}}, `did you mean "ant-uni"?`},
-		{"hurdles", Options{Envs: []string{"ant-uni"}}, `hurdles at this scale: unknown environment "ant-uni"`},
-		{"sensitivity", Options{Algorithms: []string{"diayn"}}, `unknown algorithm "diayn"`},
+		{"hurdles", Options{Envs: []string{"ant-uni"}}, "experiments that do: training, smerl-targets, adaptation, " +
+			"sensitivity, reward, beyond (`qdnb sweep plan --experiment training --scale paper --envs ant-uni`)"},
+		{"reward", Options{Scale: Smoke, Algorithms: []string{"dads"}, Envs: []string{"ant-uni"}}, `environment "ant-uni"; ` +
+			"scales that do: paper, medium, small (`qdnb sweep plan --experiment reward --scale small --algorithms dads " +
+			"--envs ant-uni`)"},
+		{"sensitivity", Options{Algorithms: []string{"diayn"}, Envs: []string{"moon"}},
+			`at scale paper: unknown algorithm "diayn"`},
 	} {
 		errtest.Want(t, errtest.Of(Plan(c.name, c.o)), c.want)
 	}
@@ -602,7 +607,8 @@ func TestPrepareShipped(t *testing.T) {
 	data := must.Get(paper.Open(out))
 	shipped := must.Get(data.Run(lines[0].Run.Name()))
 	_, err := qdnb.Play(context.Background(), shipped, qdnb.PlaySpec{Backend: "go"})
-	errtest.Want(t, err, "shipped without its policies: train it again")
+	errtest.Want(t, err, "shipped without its policies: train it again with `qdnb sweep run --plan "+
+		filepath.Join(out, paper.PlanFile)+" --runs runs --index 0`")
 }
 
 // A measurement extrapolates to six minutes, and leaves nothing behind.

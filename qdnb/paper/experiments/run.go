@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/qdnb/internal/cell"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/results"
@@ -82,7 +83,7 @@ func Run(ctx context.Context, lines []sweep.Line, o RunOptions) error {
 // job array. It waits for other processes that hold the same runs.
 func RunIndex(ctx context.Context, lines []sweep.Line, index int, o RunOptions) error {
 	if index < 0 || index >= len(lines) {
-		return fmt.Errorf("index %d is out of range: the plan has %d lines, 0 to %d", index, len(lines), len(lines)-1)
+		return names.Wrongf("index %d is out of range: the plan has %d lines, 0 to %d", index, len(lines), len(lines)-1)
 	}
 	return newExecutor(o, lines).line(ctx, index, true)
 }
