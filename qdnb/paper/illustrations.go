@@ -152,7 +152,7 @@ func gravity(f *scene.Film, c scene.Camera) (labels []figures.Label) {
 	return labels
 }
 
-// targets numbers the targets as in table 3 and enlarges them.
+// targets enlarges the targets and writes their numbers of table 3 above them.
 func targets(f *scene.Film, c scene.Camera) (labels []figures.Label) {
 	for i := range f.Bodies {
 		b := &f.Bodies[i]
@@ -160,11 +160,12 @@ func targets(f *scene.Film, c scene.Camera) (labels []figures.Label) {
 		if _, err := fmt.Sscanf(b.Name, "Target %d", &number); err != nil {
 			continue
 		}
-		b.Shapes[0].Radius = 1.15
-		b.Pose.Position[2] = 1.15
-		x, y, _ := c.Project(b.Pose.Position, pictureWidth, pictureHeight)
-		labels = append(labels, figures.Label{Text: fmt.Sprint(number), X: x, Y: y, Size: 7,
-			Color: color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}})
+		b.Shapes[0].Radius = 0.9
+		b.Pose.Position[2] = 0.9
+		above := b.Pose.Position
+		above[1] += 2.6
+		x, y, _ := c.Project(above, pictureWidth, pictureHeight)
+		labels = append(labels, figures.Label{Text: fmt.Sprint(number), X: x, Y: y})
 	}
 	return labels
 }

@@ -140,6 +140,9 @@ func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
 		cells := nb.Must(figures.CellsOf(&runs.Run{Config: runs.Config{Env: name}},
 			&runs.Repertoire{Dims: 2, Lower: d.Lower, Upper: d.Upper}))
 		errtest.Equal(t, fmt.Sprintf("%s: descriptors", name), []string{cells.XLabel, cells.YLabel}, d.Components)
+		if err == nil && (!reflect.DeepEqual(cells.Walls, want.Walls) || !reflect.DeepEqual(cells.Goal, want.Goal)) {
+			t.Errorf("%s: a map has the walls %v and the goal %v", name, cells.Walls, cells.Goal)
+		}
 	}
 }
 

@@ -425,6 +425,8 @@ func TestMapsAnswerThePointer(t *testing.T) {
 		}
 	}
 	c.History = []Moment{{"generation 1", early}}
+	c.Walls, c.Start = []Rect{{X0: -0.5, Y0: 0.1, X1: 2, Y1: -0.2}}, &[2]float64{-0.5, -0.4}
+	c.Goal = &Rect{X0: 0.5, Y0: -0.4, X1: 0.5, Y1: -0.4}
 	f := figureOf(Map(c))
 	path := filepath.Join(t.TempDir(), "map.html")
 	must.Do(f.Save(path))
@@ -440,6 +442,10 @@ func TestMapsAnswerThePointer(t *testing.T) {
 		if darkest > 0xb000 {
 			t.Errorf("no frame at %v", corner)
 		}
+	}
+	errtest.Equal(t, "the wall", m.Walls, [][4]int{{500, 1333, 2000, 1833}})
+	for mark, at := range map[*[4]int][2]int{m.Goal: {1500, 1000}, m.Start: {500, 1000}} {
+		errtest.Equal(t, "the middle of a mark", [2]int{(mark[0] + mark[2]) / 2, (mark[1] + mark[3]) / 2}, at)
 	}
 	polygons := must.Get(Voronoi(c.Centroids, c.Lower, c.Upper))
 	for i, polygon := range polygons {

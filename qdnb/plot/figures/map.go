@@ -25,7 +25,8 @@ type Cells struct {
 	Bar          *ColorBar  // what the colours show; nil: the fitness of these cells
 	Walls        []Rect     // optional, drawn over the cells
 
-	// Start and Goal are optional: where episodes start, and where they are to end, which may be a point.
+	// Start and Goal are optional: where episodes start, and where they are to end, which may be a point. [Map] marks
+	// them.
 	Start *[2]float64
 	Goal  *Rect
 
@@ -80,13 +81,15 @@ func Map(c Cells) (*Panel, error) {
 		p.Y.Tick.Marker = plot.ConstantTicks(nil)
 	}
 	p.put(&c)
+	p.putFrame()
 	if c.Start != nil {
+		p.put(start(*c.Start))
 		p.Legend = append(p.Legend, startEntry)
 	}
 	if c.Goal != nil {
+		p.put(goal{*c.Goal, nil})
 		p.Legend = append(p.Legend, goalEntry)
 	}
-	p.putFrame()
 	return p, nil
 }
 
@@ -165,12 +168,6 @@ func (c *Cells) Plot(canvas draw.Canvas, p *plot.Plot) {
 		}
 	}
 	walls(c.Walls).Plot(canvas, p)
-	if c.Goal != nil {
-		goal{*c.Goal, nil}.Plot(canvas, p)
-	}
-	if c.Start != nil {
-		start(*c.Start).Plot(canvas, p)
-	}
 	touchCells(canvas, p, c, bar)
 }
 

@@ -90,7 +90,7 @@ func Trajectories(a Arena) (*Panel, error) {
 		p.put(part(paths[i].plotEnds))
 	}
 	p.Legend = append(p.Legend, startEntry,
-		Entry{Text: "End", Mark: glyph(func(c draw.Canvas) { mark(c, c.Center(), markRadius, axisColor, paper) })})
+		Entry{Text: "End", Mark: glyph(func(c draw.Canvas) { mark(c, c.Center(), markRadius, axisColor, ink) })})
 	if a.Goal != nil {
 		p.Legend = append(p.Legend, goalEntry)
 	}
@@ -253,7 +253,7 @@ func plotEnds(c draw.Canvas, lines [][]vg.Point, r vg.Length, col color.Color) {
 	if len(lines) > 0 {
 		last := lines[len(lines)-1]
 		mark(c, lines[0][0], r, paper, col)
-		mark(c, last[len(last)-1], r, col, paper)
+		mark(c, last[len(last)-1], r, col, ink) // white would look like a start on lines of the same colour
 	}
 }
 
