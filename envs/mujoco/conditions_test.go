@@ -78,7 +78,7 @@ func TestConditionsAreOtherModels(t *testing.T) {
 				}
 			}
 			touching := false
-			out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+			out := xlatest.Run(t, xlatest.Quick(t), func(in []*Node) []*Node {
 				by := func(x float64) *Node {
 					return BroadcastToDims(Const(in[0].Graph(), float32(x)), copies)
 				}
@@ -172,7 +172,7 @@ func TestSteps(t *testing.T) {
 		q[i][0], q[i][1], q[i][2] = -0.3, 0.1, 0.1
 		v[i][0], v[i][4] = speed, speed/0.1 // rolls
 	}
-	out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+	out := xlatest.Run(t, xlatest.Quick(t), func(in []*Node) []*Node {
 		return []*Node{s.Step(State{QPos: in[0], QVel: in[1], QAcc: ZerosLike(in[1])}, nil, 500).QPos}
 	}, batchLast(q), batchLast(v))
 	slow, fast := batchFirst(t, out[0])[0], batchFirst(t, out[0])[1]
@@ -247,7 +247,7 @@ func TestContactForces(t *testing.T) {
 	}
 	crowded := must.Get(NewSystem(m, Options{crowded: true}))
 	for _, s := range []*System{level, must.Get(NewSystem(m, Options{})), few, crowded} {
-		out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) (out []*Node) {
+		out := xlatest.Run(t, xlatest.Quick(t), func(in []*Node) (out []*Node) {
 			rest := s.Of(s.Step(State{QPos: in[0], QVel: in[1], QAcc: in[1]}, nil, 300))
 			for _, body := range []string{"one", "four", "eight"} {
 				forces := s.ContactForce(rest, nil, body)

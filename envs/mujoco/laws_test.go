@@ -36,7 +36,7 @@ func roll(t *testing.T, s *System, q, v, u []float64, steps int) (qpos, qvel, qa
 	if len(u) > 0 {
 		inputs = append(inputs, batchLast([][]float64{u}))
 	}
-	out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
+	out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
 		in = append(in, nil)
 		end := s.Step(State{QPos: in[0], QVel: in[1], QAcc: graph.ZerosLike(in[1])}, in[2], steps)
 		return []*graph.Node{end.QPos, end.QVel, end.QAcc}
@@ -48,7 +48,7 @@ func roll(t *testing.T, s *System, q, v, u []float64, steps int) (qpos, qvel, qa
 func TestPendulumKeepsItsEnergy(t *testing.T) {
 	s := lawSystem("pendulum")
 	energy := func(q, v []float64) float64 {
-		out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
+		out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
 			q, v := split(in[0], s.places), split(in[1], s.dofs)
 			k := s.kinematics(q, conditions{})
 			v = s.toWorld(k, v)
@@ -167,7 +167,7 @@ func TestRotorActsOnItsJointOnly(t *testing.T) {
 // The lowest rows of each column are selected in order. Of five and more contacts between spheres, the two deepest act:
 // the accelerations are those of MuJoCo if only these pairs may touch.
 func TestDeepestContactsAreSelected(t *testing.T) {
-	out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
+	out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
 		return []*graph.Node{graph.ConvertDType(lowest(in[0], 3), dtypes.Float32)}
 	}, batchLast([][]float64{{3, -1, 2, -5, 0, 9, 8, 7, 6, 5, -2}, {1, 1, 4, 4, 4, 4, 4, 4, 4, 4, 0}}))
 	if got := batchFirst(t, out[0]); !slices.Equal(got[0], []float64{3, 10, 1}) || !slices.Equal(got[1], []float64{10, 0, 1}) {
@@ -176,7 +176,7 @@ func TestDeepestContactsAreSelected(t *testing.T) {
 	c := comparison{System: must.Get(NewSystem(compiled("accepted/own_spheres"), Options{LinkContacts: 2})),
 		reference: must.Get(npz.Read("testdata/deepest_contacts.npz"))}
 	q, v, want := c.rows("qpos"), c.rows("qvel"), c.rows("qacc")
-	out = xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
+	out = xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
 		return []*graph.Node{c.Step(State{QPos: in[0], QVel: in[1], QAcc: graph.ZerosLike(in[1])}, nil, 1).QAcc}
 	}, batchLast(q), batchLast(v))
 	for i, got := range batchFirst(t, out[0]) {
@@ -212,7 +212,7 @@ func acceleratesAsGolden(t *testing.T, s *System, name string) {
 	for _, x := range []string{"touch_qpos", "touch_qvel", "touch_ctrl"} {
 		in = append(in, batchLast(c.rows(x)))
 	}
-	out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
+	out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
 		start := State{QPos: in[0], QVel: in[1], QAcc: graph.ZerosLike(in[1])}
 		return []*graph.Node{s.Step(start, in[2], 1).QAcc}
 	}, in...)
@@ -240,7 +240,7 @@ func TestNearestBoxesAreFound(t *testing.T) {
 			}
 		}
 	}
-	out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
+	out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
 		k := s.kinematics(split(in[0], s.places), conditions{})
 		near := s.nearest(k, set)
 		return []*graph.Node{s.collide(k, set).Distance.Matrix(), near.Distance.Matrix(),
