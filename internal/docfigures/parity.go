@@ -55,8 +55,13 @@ func parity(context.Context, string) (figures.Grid, error) {
 	if err != nil {
 		return figures.Grid{}, err
 	}
-	// Panels of one column share their labels, which a gap below the last must not take from it.
+	// Panels of a column share their labels if they have the same sides.
 	slices.SortStableFunc(all, func(a, b scores) int { return cmp.Compare(len(b.sides), len(a.sides)) })
+	var rows [2][]scores
+	for i, s := range all {
+		rows[i%2] = append(rows[i%2], s)
+	}
+	all = slices.Concat(rows[:]...)
 	var panels figures.Panels
 	for _, s := range all {
 		var groups []figures.BoxGroup
