@@ -337,6 +337,12 @@ func TestAddSkills(t *testing.T) {
 	errtest.Want(t, errtest.Of(SkillTrajectories(skilled(t, "walker-uni"))), "has no positions")
 }
 
+// A front of three objectives is drawn as the border of what it dominates in two.
+func TestParetoFrontsAreStairs(t *testing.T) {
+	got := stairs([][]float64{{1, 5, 0}, {3, 2, 0}, {2, 4, 0}, {2, 3, 9}})
+	errtest.Equal(t, "border", fmt.Sprint(got), "[[3 2] [2 2] [2 4] [1 4] [1 5]]")
+}
+
 // Each arena owns its walls and goal: changing them does not affect the next arena.
 func TestArenaOfIsACopy(t *testing.T) {
 	for range 2 {

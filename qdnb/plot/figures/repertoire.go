@@ -194,8 +194,8 @@ func Hypervolumes(run *runs.Run) (*Panel, error) {
 	})
 }
 
-// ParetoFronts draws the first two objectives of the newest repertoire of Pareto fronts of a run: a
-// line for the front of each cell, and one for the front of all solutions.
+// ParetoFronts draws the first two objectives of the newest repertoire of Pareto fronts of a run: the
+// border of what each cell dominates, and that of all solutions.
 func ParetoFronts(run *runs.Run) (*Panel, error) {
 	newest, err := newestFronts(run)
 	if err != nil {
@@ -205,15 +205,28 @@ func ParetoFronts(run *runs.Run) (*Panel, error) {
 	global := Series{Name: "all", Style: &Style{Name: "Front of all solutions", Color: color.NRGBA{A: 0xff}}}
 	var all [][]float64
 	for _, front := range newest.Fronts() {
-		cells.add(append(pareto.Front(front), []float64{math.NaN(), math.NaN()})) // a gap
+		cells.add(append(stairs(front), []float64{math.NaN(), math.NaN()})) // a gap
 		all = append(all, front...)
 	}
-	global.add(pareto.Front(all))
+	global.add(stairs(all))
 	axes := Axes{Title: titleOf(run, newest.Generation), XLabel: "objective 1", YLabel: "objective 2"}
 	if task, ok := catalog.Find(run.Config.Env); ok && len(task.Objectives) > 1 {
 		axes.XLabel, axes.YLabel = task.Objectives[0].Name, task.Objectives[1].Name
 	}
 	return Lines(axes, cells, global)
+}
+
+// stairs returns the border of what solutions dominate in the first two objectives: a straight line between two of them
+// would promise more.
+func stairs(solutions [][]float64) (border [][]float64) {
+	front := pareto.Front(lists.Map(solutions, func(s []float64) []float64 { return s[:2] }))
+	for i, at := range front { // to the left and up
+		if i > 0 {
+			border = append(border, []float64{at[0], front[i-1][1]})
+		}
+		border = append(border, at)
+	}
+	return border
 }
 
 func (s *Series) add(points [][]float64) {
