@@ -48,7 +48,7 @@ func Find(name string) (algorithms.Entry, error) {
 		return e, nil
 	}
 	if use, ok := usesSkills[name]; ok {
-		return algorithms.Entry{}, fmt.Errorf("%s needs the skills of a finished run: %s", name, use)
+		return algorithms.Entry{}, names.Wrongf("%s needs the skills of a finished run: %s", name, use)
 	}
 	if _, ok := records.Find(name); ok {
 		return algorithms.Entry{}, fmt.Errorf("algorithm %q has a record, but no preset: add one to package evolution "+
