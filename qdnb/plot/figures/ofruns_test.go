@@ -253,6 +253,8 @@ func TestAdaptation(t *testing.T) {
 			{Name: "best skill on average", X: []float64{0, 1}, Y: []float64{-40, -50}}},
 	} {
 		panel := must.Get(Adaptation(run))
+		_, log := panel.X.Scale.(plot.LogScale)
+		errtest.Equal(t, "logarithmic x", log, run == gravity)
 		for i, s := range want {
 			got := panel.Legend[i].Mark.(*Series)
 			errtest.Equal(t, panel.X.Label.Text, fmt.Sprint(got.Name, got.X, got.Y), fmt.Sprint(s.Name, s.X, s.Y))

@@ -3,6 +3,7 @@ package figures
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"example.com/qdnb/envs/catalog"
@@ -157,6 +158,7 @@ func Adaptation(run *runs.Run) (*Panel, error) {
 	if fixed.Name == "best skill on average" {
 		chosen = adaptation.BestOnAverage()
 	}
+	axes.LogX = adaptation.Perturbation == string(catalog.GravityMultiplier) && slices.Min(best.X) > 0 // as in the paper
 	if chosen < 0 {
 		return Lines(axes, best)
 	}
