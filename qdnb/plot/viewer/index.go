@@ -79,6 +79,10 @@ type (
 		Ticks        [2][]tick
 		Label        string // of the colour bar
 		Bar          []tick
+
+		// in thousandths, as polygons: the corners of walls and of the goal, and the start
+		Walls       [][]float64 `json:",omitempty"`
+		Goal, Start []float64   `json:",omitempty"`
 	}
 	tick struct {
 		At   float64 `json:"at"`
@@ -149,15 +153,28 @@ func (p *Page) addMap(x *index) error {
 	if len(polygons) != len(x.Entries) {
 		return fmt.Errorf("viewer: %d centroids for %d cells", len(polygons), len(x.Entries))
 	}
+	place := func(at ...float64) (places []float64) { // thousandths of the map, y up
+		for i, v := range at {
+			share := (v - c.Lower[i%2]) / (c.Upper[i%2] - c.Lower[i%2])
+			places = append(places, math.Round(min(max(share, 0), 1)*10000)/10)
+		}
+		return places
+	}
 	for i, polygon := range polygons {
 		for _, corner := range polygon {
-			for d := range 2 { // thousandths of the map, y up
-				share := (corner[d] - c.Lower[d]) / (c.Upper[d] - c.Lower[d])
-				x.Entries[i].Polygon = append(x.Entries[i].Polygon, math.Round(share*10000)/10)
-			}
+			x.Entries[i].Polygon = append(x.Entries[i].Polygon, place(corner[:]...)...)
 		}
 	}
 	x.Map = &mapped{Lower: c.Lower, Upper: c.Upper, Label: "fitness"}
+	for _, w := range c.Walls {
+		x.Map.Walls = append(x.Map.Walls, place(min(w.X0, w.X1), min(w.Y0, w.Y1), max(w.X0, w.X1), max(w.Y0, w.Y1)))
+	}
+	if c.Start != nil {
+		x.Map.Start = place(c.Start[:]...)
+	}
+	if g := c.Goal; g != nil {
+		x.Map.Goal = place(min(g.X0, g.X1), min(g.Y0, g.Y1), max(g.X0, g.X1), max(g.Y0, g.Y1))
+	}
 	for d := range 2 {
 		x.Map.Ticks[d] = ticks(c.Lower[d], c.Upper[d])
 	}

@@ -27,7 +27,8 @@ import (
 // grid returns a repertoire of n by n cells, every third one empty, with films of some of them.
 func grid(t testing.TB, n, films, frames int) *Page {
 	c := figures.Cells{Title: "crawlers <b>", XLabel: "final x (m)", YLabel: "final y (m)",
-		Lower: [2]float64{-30, -30}, Upper: [2]float64{30, 30}}
+		Lower: [2]float64{-30, -30}, Upper: [2]float64{30, 30}, Walls: []figures.Rect{{X0: 0, Y0: -33, X1: 12, Y1: -25}},
+		Start: new([2]float64), Goal: &figures.Rect{X0: 20, Y0: 20, X1: 20, Y1: 20}}
 	random := rand.New(rand.NewPCG(3, 3))
 	filmed := map[int]*scene.Film{}
 	for i := range n * n {
@@ -339,7 +340,11 @@ func mapChooses(t *testing.T, b *browser) {
 	if n := colours(t, b.picture("map"), 60, 60, 400, 400); n < 30 {
 		t.Errorf("the map has %d colours", n)
 	}
-	b.click(`[data-entry="7"]`)
+	errtest.Equal(t, "a wall, a start and a goal with its outline, and their names",
+		b.text(`document.querySelectorAll(".wall rect, .start, .goal, .place").length`), "6")
+	errtest.Equal(t, "the wall", b.text(`document.querySelector(".wall rect").outerHTML`),
+		`<rect x="500" y="0" width="200" height="83.3"></rect>`)
+	b.click(`[data-entry="7"]`) // below the wall
 	b.wait(`document.documentElement.dataset.film === "7"`)
 	if title := b.text(`document.getElementById("title").textContent`); started == "7" || title != "crawler, cell 7" {
 		t.Errorf("from cell %s to %q", started, title)

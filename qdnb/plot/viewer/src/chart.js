@@ -132,13 +132,14 @@ export class RepertoireMap extends Index {
       path.classList.toggle("filmless", Boolean(color) && e.m < 0);
       this.cells.append(path);
     });
+    this.walls = make("g", { class: "wall" }, ...(this.known.map.Walls ?? []).map(([x, y, u, v]) => make("rect", { x, y, width: u - x, height: v - y })));
     if (entries.length > 400) this.cells.style.setProperty("--gap", .3);
     this.marks = ["pointed", "chosen-under", "chosen"].map((id) => make("path", { id, class: "mark" }));
     this.dots = make("g", {});
     this.axes = make("g", {});
     this.over = make("g", {}, ...this.marks);
     this.svg = make("svg", { tabindex: 0, role: "application", "aria-label": "repertoire map; use the arrow keys to select a neighbouring cell" },
-      this.cells, this.over, this.dots, this.axes);
+      this.cells, this.walls, this.over, this.dots, this.axes);
     this.place.replaceChildren(this.svg);
     const at = (e) => {
       const hit = e.target.closest?.("[data-entry]");
@@ -203,8 +204,7 @@ export class RepertoireMap extends Index {
     const x0 = left + Math.max(0, (width - left - right - w) / 2), y0 = top + Math.max(0, (height - top - bottom - h) / 2);
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     const transform = `translate(${x0} ${y0 + h}) scale(${w / 1000} ${-h / 1000})`;
-    this.cells.setAttribute("transform", transform);
-    this.over.setAttribute("transform", transform);
+    for (const group of [this.cells, this.walls, this.over]) group.setAttribute("transform", transform);
     const parts = [make("rect", { class: "frame", x: x0, y: y0, width: w, height: h })];
     const text = (x, y, anchor, content, more = {}) => parts.push(make("text", { x, y, "text-anchor": anchor, ...more }, content));
     const line = (x1, y1, x2, y2) => parts.push(make("line", { class: "frame", x1, y1, x2, y2 }));
@@ -220,6 +220,18 @@ export class RepertoireMap extends Index {
     }
     text(x0 + w / 2, y0 + h + 33, "middle", capital(names[0]), { class: "name" });
     parts.push(make("text", { class: "name", "text-anchor": "middle", transform: `translate(${x0 - 37} ${y0 + h / 2}) rotate(-90)` }, capital(names[1])));
+    const name = (x, y, word) => text(x + 7, y + 4, "start", word, { class: "place" });
+    if (map.Start) {
+      const cx = x0 + w * map.Start[0] / 1000, cy = y0 + h - h * map.Start[1] / 1000;
+      parts.push(make("circle", { class: "start", cx, cy, r: 4 }));
+      name(cx, cy, "start");
+    }
+    if (map.Goal) {
+      const [a, b, c, d] = map.Goal, cx = x0 + w * (a + c) / 2000, cy = y0 + h - h * (b + d) / 2000;
+      const rx = Math.max(3.5, w * (c - a) / 2000), ry = Math.max(3.5, h * (d - b) / 2000);
+      for (const part of ["goal under", "goal"]) parts.push(make("rect", { class: part, x: cx - rx, y: cy - ry, width: 2 * rx, height: 2 * ry }));
+      name(cx + rx - 3.5, cy, "goal");
+    }
     if (range) {
       const bx = x0 + w + 12, bw = 12;
       const stops = Array.from({ length: 17 }, (_, i) => make("stop", { offset: i / 16, "stop-color": this.color(range[0] + (range[1] - range[0]) * i / 16) }));
