@@ -5,7 +5,7 @@
   const img = [...document.images].filter((i) => i.compareDocumentPosition(at) & Node.DOCUMENT_POSITION_FOLLOWING).at(-1);
   if (!img) return;
   const make = (parent, name, attributes = {}, text = "") => {
-    const space = /^(svg|g|path|rect|circle)$/.test(name) ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml";
+    const space = /^(svg|g|path|rect|circle|text)$/.test(name) ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml";
     const element = document.createElementNS(space, name);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
     if (text) element.textContent = text;
@@ -202,7 +202,7 @@
     const t = Math.min(Math.max((v - c.b[0]) / (c.b[1] - c.b[0]), 0), 1) * (colors.length - 2), k = Math.min(Math.floor(t), colors.length - 3);
     return colors[k + 1].map((x, j) => Math.round(x + (t - k) * (colors[k + 2][j] - x)));
   };
-  let cells = null;
+  let cells = null, heading = null;
   const travel = () => {
     c.time = last - slider.value;
     shown.textContent = c.k[slider.value];
@@ -218,7 +218,12 @@
         for (const wall of c.w ?? []) area(wall, 0, { fill: "#a0a0a0" });
         if (c.g) for (const [stroke, width] of [["#ffffff", 2.4], ["#2f853a", 1.2]]) area(c.g, 0, { fill: "none", stroke, "stroke-width": width });
         if (c.o) area(c.o, 1, { fill: "#ffffff", stroke: "#262626", "stroke-width": 0.9 });
+        if (d.p.length < 2 && p.t) { // the title in the picture names the latest time
+          make(past, "rect", { width: d.w, height: p.a[1] - 4, fill: "#ffffff" });
+          heading = make(past, "text", { x: p.a[0] + p.size[0] / 2, y: p.a[1] - 6, "text-anchor": "middle", fill: "#262626", style: "font:10px Liberation Sans,Arial,sans-serif" });
+        }
       }
+      if (heading) heading.textContent = c.k[last].replace(/[^,]*$/, (time) => (time === c.k[last] ? "" : " ") + c.k[slider.value]);
       cells.forEach((cell, i) => {
         const fill = `rgb(${paint(c.value(i))})`;
         cell.setAttribute("fill", fill);

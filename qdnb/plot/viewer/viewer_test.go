@@ -161,6 +161,7 @@ func figuresAnswer(t *testing.T, b *browser) {
 	errtest.Equal(t, "the arrow key", b.text(spoken), "now, cell 1, fitness 2, x 1.5, y 0.5")
 	b.eval(`(() => { const s = document.querySelector("input[type=range]"); s.value = 0; `+
 		`s.dispatchEvent(new Event("input")); })()`, nil)
+	errtest.Equal(t, "earlier the title", b.text(`document.querySelector(".qdnb-figure text").textContent`), "before")
 	b.press("ArrowUp")
 	b.press("ArrowLeft")
 	errtest.Equal(t, "earlier the cell", b.text(spoken), "now, cell 2, empty, x 0.5, y 1.5")
