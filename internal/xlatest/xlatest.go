@@ -31,16 +31,11 @@ func open(t testing.TB, spec string) *xla.Platform {
 	return p
 }
 
-// As returns the XLA backend of this machine, and the same with the graphs of another kind.
-func As(t testing.TB, kind backend.Kind) (own, as *xla.Platform) {
-	t.Helper()
-	own = Best(t)
-	if own.Kind == backend.Go {
-		t.Skipf("SKIPPED: needs XLA, whose graphs can be those of %s", kind)
-	}
-	copied := *own.Platform // of which a process has one
+// As returns a platform with the graphs of another kind.
+func As(p *xla.Platform, kind backend.Kind) *xla.Platform {
+	copied := *p.Platform // of which a process has one
 	copied.Kind = kind
-	return own, &xla.Platform{Platform: &copied}
+	return &xla.Platform{Platform: &copied}
 }
 
 // WithWorkers returns a platform that uses so many of another one's workers.

@@ -72,10 +72,10 @@ func plain(a Autoencoder, row, sequences *Node) []*Node {
 	return []*Node{loss, Gradient(loss, row)[0], descriptors, all}
 }
 
-// The auto-encoder in loops, and as built for GPUs, here run by the CPU, is the plain one. The
+// The auto-encoder in loops, and as built for GPUs, is the plain one. The
 // batches are split in different ways.
 func TestAutoencoderIsThePlainOne(t *testing.T) {
-	_, as := xlatest.As(t, backend.CUDA)
+	as := xlatest.As(xlatest.Quick(t), backend.CUDA)
 	pure := xlatest.Pure(t)
 	for a, n := range map[Autoencoder]int{{Features: 1, Hidden: 1, Steps: 2}: 1, {Features: 3, Hidden: 2, Steps: 5}: 48} {
 		drawn := xlatest.Run(t, pure, func(in []*Node) []*Node {

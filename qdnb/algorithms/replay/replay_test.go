@@ -169,7 +169,7 @@ func TestMisfits(t *testing.T) {
 
 // On TPUs rows are stored with more columns, which neither learners nor the host see.
 func TestStoreOfTPU(t *testing.T) {
-	_, p := xlatest.As(t, backend.TPU)
+	p := xlatest.As(xlatest.Quick(t), backend.TPU)
 	layout := replay.Layout{Obs: 1, Actions: 1}
 	const width = 6
 	const capacity, n = 5, 4
