@@ -341,7 +341,7 @@ func (s *System) transmission(d drive, k kinematics, q, v []algebra.Num) (length
 // the axes of the site, the others a torque about them.
 func (s *System) siteWrench(d drive, k kinematics) spatial {
 	turn := algebra.Rotation{X: s.placed(k, *d.site, 0), Y: s.placed(k, *d.site, 1), Z: s.placed(k, *d.site, 2)}
-	point := s.placed(k, *d.site, 3).Plus(turn.Of(d.site.pose.position)).Materialize()
+	point := s.placed(k, *d.site, 3).Minus(s.referenceOf(k, *d.site, 1)).Plus(turn.Of(d.site.pose.position)).Materialize()
 	axes := turned(turn, d.site.pose.rotation.Rotation().Snap())
 	gear := s.model.ActuatorGear[d.id[0]]
 	wrench := forceAt(axes.Of(algebra.Vectors([3]float64(gear[:3]))).Materialize(), point)

@@ -26,7 +26,9 @@ type constraints struct {
 // contact holds the contacts of a set.
 type contact struct {
 	Distance algebra.Num
-	Point    algebra.Vector    // relative to the origin of the tree of the second side, if it moves, else of the first
+	// Point is relative to the origin of the tree of the second side, if it moves, else of the first. Among constraints,
+	// it is relative to the reference of the link that moves, unless both do.
+	Point    algebra.Vector
 	Frame    [3]algebra.Vector // the normal, from the first geom to the second, and two tangents
 	Friction [5]algebra.Num    // see [parameters]
 	Flat     [5]bool           // where nothing moves against friction: both edges of a pyramid are one row, twice as stiff
@@ -176,6 +178,7 @@ func (s *System) constrainContacts(c *constraints, rows *stacked, cones *coneRow
 		} else {
 			found = contacts[slices.Index(s.contacts, set)]
 			found.Friction = p.friction
+			found.Point = found.Point.Minus(s.referenceOf(k, set.mover(), set.points))
 			violation = found.Distance.Minus(p.margin).Materialize()
 			d = p.law.impedance(violation)
 			found.Flat = s.flat(set, found, v, velocity)

@@ -35,6 +35,14 @@ type contactSet struct {
 	parameters
 }
 
+// mover is the side that moves, the second one if both do.
+func (c *contactSet) mover() side {
+	if c.sides[1].group == static {
+		return c.sides[0]
+	}
+	return c.sides[1]
+}
+
 // boxes reports whether a set is of pairs of boxes, the costliest ones.
 func (c *contactSet) boxes() bool { return c.points == colliders[[2]GeomType{Box, Box}].points }
 

@@ -43,15 +43,18 @@ func (s *System) matrix(g *Graph, batch int, l linear) *Node {
 	nv, links := s.model.Sizes.NV, slices.Clone(l.Springs)
 	for i, group := range slices.Backward(s.groups) {
 		if links[i] = links[i].materialize(); group.parent >= 0 {
-			links[group.parent] = links[group.parent].plus(links[i].each(func(x algebra.Num) algebra.Num {
+			link := links[i].inward(l.Kinematics.Arm[i])
+			links[group.parent] = links[group.parent].plus(link.each(func(x algebra.Num) algebra.Num {
 				return s.sumDown(group, x)
 			}))
 		}
 	}
-	var forces []spatial
+	var forces, axes []spatial
 	var bodies, first []int // of each dof its body, of each column of dofs its first dof
 	for c, dof := range s.dofs {
-		forces = append(forces, links[dof.group].of(l.Kinematics.Axis[c]).materialize())
+		force := links[dof.group].of(l.Kinematics.Axis[c])
+		forces = append(forces, force.inward(s.reference(l.Kinematics, dof.group)).materialize())
+		axes = append(axes, s.axis(l.Kinematics, c))
 		first = append(first, len(bodies))
 		bodies = append(bodies, s.groups[dof.group].body...)
 	}
@@ -74,7 +77,7 @@ func (s *System) matrix(g *Graph, batch int, l linear) *Node {
 			}
 			return s.stack(g, batch, column)
 		}
-		return outer(entries(forces), entries(l.Kinematics.Axis))
+		return outer(entries(forces), entries(axes))
 	})
 	h := xla.Store(Mul(where(above), lower))
 	for _, block := range l.Blocks {

@@ -86,7 +86,8 @@ func (s *System) Velocities(state algebra.State) *Node {
 	f := s.inertialFrames(v)
 	motion := spatial{s.linksOf(f.side, func(g int) algebra.Vector { return v.velocity[g].Ang }),
 		s.linksOf(f.side, func(g int) algebra.Vector { return v.velocity[g].Lin })}
-	at := motion.at(f.center.Each(f.spread))
+	reference := s.linksOf(f.side, func(g int) algebra.Vector { return s.reference(v.kinematics, g) })
+	at := motion.at(f.center.Each(f.spread).Minus(reference))
 	return flat(state, motion.Ang.X, motion.Ang.Y, motion.Ang.Z, at.X, at.Y, at.Z)
 }
 
@@ -137,7 +138,11 @@ func (s *System) ExternalForces(state algebra.State) *Node {
 			}
 		}
 		force = force.Materialize()
-		arm := contact.Point.Minus(f.center.Each(func(x algebra.Num) algebra.Num { return spread(x, set.rows) }))
+		point := contact.Point
+		if set.parts == nil {
+			point = point.Plus(s.referenceOf(k, set.mover(), set.points))
+		}
+		arm := point.Minus(f.center.Each(func(x algebra.Num) algebra.Num { return spread(x, set.rows) }))
 		torque := arm.Cross(force).Plus(turn)
 		for j, x := range []algebra.Num{torque.X, torque.Y, torque.Z, force.X, force.Y, force.Z} {
 			for side := range 2 {

@@ -50,7 +50,5 @@
 // capsules with cylinders ends within a micrometre of the least depth, so at rims normals differ by up to 3e-3. A free
 // body alone under implicitfast lacks the derivative of its gyroscopic forces, which a note says. For boxes that are
 // aligned to within rounding of float32, and capsules that are parallel to an edge of a box, the number of contacts can
-// differ from MuJoCo's, where rounding of float64 decides it. Light links far from the root of their tree, without
-// armature, have accelerations that are off by more, as those of the iiwa 14 by 2.8e-5 in the median: float32 keeps their
-// inertias about the root.
+// differ from MuJoCo's, where rounding of float64 decides it.
 package mujoco

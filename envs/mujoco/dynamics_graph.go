@@ -12,7 +12,7 @@ func (s *System) forward(k kinematics, x []algebra.Num) []spatial {
 	for i, g := range s.groups {
 		v := noMotion(g.rows())
 		if g.parent >= 0 {
-			v = out[g.parent].take(g.parentRow)
+			v = out[g.parent].take(g.parentRow).outward(k.Arm[i])
 		}
 		for _, j := range g.joints {
 			v = v.plus(j.motion(k, x)).each(algebra.Num.Store)
@@ -36,12 +36,12 @@ func sumOver(from, to int, k kinematics, x []algebra.Num) spatial {
 }
 
 // subtree sums spatial forces on the links of each group over the links below them.
-func (s *System) subtree(of []spatial) []spatial {
+func (s *System) subtree(k kinematics, of []spatial) []spatial {
 	out := append([]spatial{}, of...)
 	for i := len(s.groups) - 1; i >= 0; i-- {
 		out[i] = out[i].materialize()
 		if g := s.groups[i]; g.parent >= 0 {
-			out[g.parent] = out[g.parent].plus(s.down(g, out[i]))
+			out[g.parent] = out[g.parent].plus(s.down(g, out[i].inward(k.Arm[i])))
 		}
 	}
 	return out
@@ -58,7 +58,7 @@ func (s *System) sumDown(g *group, x algebra.Num) algebra.Num {
 
 // project returns the forces on the dofs by spatial forces on the links of each group.
 func (s *System) project(k kinematics, of []spatial) []algebra.Num {
-	sums := s.subtree(of)
+	sums := s.subtree(k, of)
 	out := make([]algebra.Num, len(s.dofs))
 	for c, dof := range s.dofs {
 		out[c] = k.Axis[c].dot(sums[dof.group]).Materialize()
@@ -110,7 +110,8 @@ func (s *System) inverseDynamics(k kinematics, v, a []algebra.Num) (of motions, 
 		drift := zeroVector(g.rows())
 		if g.parent >= 0 {
 			drift = drifts[g.parent].Take(g.parentRow...)
-			vel, acc = velocity[g.parent].take(g.parentRow), acceleration[g.parent].take(g.parentRow)
+			vel = velocity[g.parent].take(g.parentRow).outward(k.Arm[i])
+			acc = acceleration[g.parent].take(g.parentRow).outward(k.Arm[i])
 		} else if s.model.Opt.DisableFlags&DisableGravity == 0 {
 			acc.Lin = s.gravity(k, slices.Repeat([]float64{-1}, g.rows()))
 		}

@@ -133,7 +133,8 @@ func (s *System) stretch(p path, k kinematics) (length algebra.Num, along []alge
 				continue
 			}
 			turn := algebra.Rotation{X: s.placed(k, side, 0), Y: s.placed(k, side, 1), Z: s.placed(k, side, 2)}
-			wrench := forceAt(direction, s.placed(k, side, 3).Plus(turn.Of(side.pose.position)).Materialize())
+			start := s.placed(k, side, 3).Minus(s.referenceOf(k, side, 1))
+			wrench := forceAt(direction, start.Plus(turn.Of(side.pose.position)).Materialize())
 			if end == 0 {
 				wrench = wrench.each(algebra.Num.Neg)
 			}

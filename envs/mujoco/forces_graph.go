@@ -297,11 +297,7 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 			between[i] = k
 			continue
 		}
-		moving := 1
-		if set.sides[1].group == static {
-			moving = 0
-		}
-		side := set.sides[moving]
+		side := set.mover()
 		world := k.stiffness(set.dim, c.Contacts[i]).materialize()
 		group := s.groups[side.group].rows()
 		links[side.group] = links[side.group].plus(world.each(func(x algebra.Num) algebra.Num {

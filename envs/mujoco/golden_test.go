@@ -130,10 +130,7 @@ func TestGoldenContacts(t *testing.T) {
 			batch := in[0].Shape().Dimensions[1]
 			for _, set := range s.contacts {
 				c := s.collide(k, set)
-				moving := set.sides[1]
-				if moving.group == static {
-					moving = set.sides[0]
-				}
+				moving := set.mover()
 				moving.link = slices.Repeat(moving.link, set.points)
 				at := c.Point.Plus(s.placed(k, moving, 4))
 				numbers := []algebra.Num{c.Distance, at.X, at.Y, at.Z}

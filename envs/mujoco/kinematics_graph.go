@@ -1,6 +1,8 @@
 package mujoco
 
 import (
+	"slices"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/algebra"
@@ -16,7 +18,8 @@ type kinematics struct {
 	Origin   []algebra.Vector   // of the tree of each group's links, in the world
 	Position []algebra.Vector   // of the links of each group
 	Rotation []algebra.Rotation // of the links of each group
-	Axis     []spatial          // of each dof
+	Axis     []spatial          // of each dof, about the references of its links
+	Arm      []algebra.Vector   // from the references of the parents of each group's links to their own
 	Inertia  inertia            // of the links of all groups, one after the other: see [System.ofGroup]
 	Links    [5]algebra.Vector  // those of placed, likewise
 	Under    conditions
@@ -54,7 +57,7 @@ func (s *System) kinematics(q []algebra.Num, under conditions) kinematics {
 	k := kinematics{Axis: make([]spatial, len(s.dofs)), Under: under}
 	sines, cosines := s.hinges(q)
 	hinge := 0
-	for _, g := range s.groups {
+	for group, g := range s.groups {
 		n := g.rows()
 		position, turn := g.position, g.rotation
 		if g.parent >= 0 {
@@ -94,13 +97,22 @@ func (s *System) kinematics(q []algebra.Num, under conditions) kinematics {
 			move(before.Minus(levers[i]), i)
 		}
 		position, turn = position.Materialize(), materializeRotation(turn)
+		above := zeroVector(n) // the parents' references
 		if g.parent < 0 {
 			k.Origin, position = append(k.Origin, position), zeroVector(n)
 		} else {
 			k.Origin = append(k.Origin, k.Origin[g.parent].Take(g.parentRow...))
+			above = s.reference(k, g.parent).Take(g.parentRow...)
+		}
+		k.Arm = append(k.Arm, zeroVector(n))
+		if g.refers {
+			k.Arm[group] = position.Plus(levers[len(levers)-1]).Minus(above).Materialize()
 		}
 		for i, j := range g.joints {
-			anchor := position.Plus(levers[i]).Materialize()
+			anchor := position.Minus(above).Plus(levers[i]).Materialize() // from the reference
+			if g.refers {
+				anchor = g.fromAnchor(i, levers)
+			}
 			dofs := k.Axis[j.column:]
 			switch j.kind {
 			case Slide:
@@ -124,7 +136,11 @@ func (s *System) kinematics(q []algebra.Num, under conditions) kinematics {
 	for which := range k.Links {
 		k.Links[which] = s.ofAllLinks(func(group int) algebra.Vector { return k.placed(group)[which] })
 	}
-	k.Inertia = s.everyLink(under).inertia(k.Links[3], algebra.Rotation{X: k.Links[0], Y: k.Links[1], Z: k.Links[2]})
+	start := k.Links[3] // of the links, from their references
+	if slices.ContainsFunc(s.groups, func(g *group) bool { return g.refers }) {
+		start = s.ofAllLinks(func(i int) algebra.Vector { return s.fromReference(k, i, s.groups[i].anchor) })
+	}
+	k.Inertia = s.everyLink(under).inertia(start, algebra.Rotation{X: k.Links[0], Y: k.Links[1], Z: k.Links[2]})
 	return k
 }
 
@@ -139,7 +155,7 @@ func (s *System) everyLink(under conditions) *group {
 	}
 	return &group{
 		mass:    of(func(g *group) algebra.Vector { return algebra.Vector{X: g.mass, Y: g.mass, Z: g.mass} }).X,
-		center:  of(func(g *group) algebra.Vector { return g.center }),
+		center:  of(func(g *group) algebra.Vector { return g.center.Minus(g.anchor) }),
 		moments: of(func(g *group) algebra.Vector { return g.moments }),
 		principal: algebra.Rotation{
 			X: of(func(g *group) algebra.Vector { return g.principal.X }),

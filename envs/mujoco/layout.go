@@ -29,6 +29,9 @@ type group struct {
 	center    algebra.Vector   // centre of mass in the link's frame
 	principal algebra.Rotation // axes of inertia in the link's frame, by columns
 	moments   algebra.Vector   // kg m^2
+
+	refers bool           // whether the links have references of their own, see [System.refer]
+	anchor algebra.Vector // in the links' frames: these, or their positions
 }
 
 // joint is a joint of each link of a group.
@@ -120,6 +123,7 @@ func (s *System) layOut() {
 		}
 	}
 	add(-1, []int{0})
+	s.refer()
 }
 
 // prepare sets the known numbers of a group.

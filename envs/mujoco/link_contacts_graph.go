@@ -298,7 +298,7 @@ func (s *System) jacobian(k kinematics, at algebra.Vector, frame [3]algebra.Vect
 		start, origin := of(from), by(func(column int) algebra.Vector { return k.Origin[s.dofs[column].group] })
 		point = each(func(i int) *Node { return xla.Store(Add(point[i], Sub(start[i], origin[i]))) })
 	}
-	linear := by(func(column int) algebra.Vector { return k.Axis[column].Lin })
+	linear := by(func(column int) algebra.Vector { return s.axis(k, column).Lin })
 	angular := by(func(column int) algebra.Vector { return k.Axis[column].Ang })
 	sign := s.moves(g, masks, dims)
 	motion := each(func(i int) *Node {
@@ -480,6 +480,7 @@ type coupled struct {
 // factored is what [System.solve] reads.
 type factored struct {
 	Axes   []spatial
+	Arms   []algebra.Vector
 	Factor factor
 }
 
@@ -504,7 +505,7 @@ func (s *System) solveCoupled(k kinematics, f factor, u update, b []algebra.Num)
 	c := coupled{U: xla.Store(Transpose(Reshape(u.U, -1, together, nv, batch), 1, 2)),
 		D: Reshape(u.D, -1, together, batch), Right: Reshape(s.stack(g, batch, b), nv, 1, batch)}
 	c.Z, c.C, c.X = ZerosLike(c.U), ZerosLike(c.D), ZerosLike(c.Right)
-	own := factored{k.Axis, f}
+	own := factored{k.Axis, k.Arm, f}
 	if parts := xla.Flatten(own); len(parts) > 0 { // else all is known, as of masses on slide joints
 		all := Reshape(xla.Join(parts), -1, 1, batch)
 		n := all.Shape().Dimensions[0]
@@ -527,7 +528,7 @@ func (s *System) solveCoupled(k kinematics, f factor, u update, b []algebra.Num)
 func (s *System) solveBlock(i *Node, c coupled, f factored) coupled {
 	g, nv, batch := i.Graph(), c.Right.Shape().Dimensions[0], c.Right.Shape().Dimensions[2]
 	own := xla.Store(Concatenate([]*Node{c.Right, xla.Store(xla.Row(c.U, i))}, 1))
-	solved := s.solve(kinematics{Axis: f.Axes}, f.Factor, s.unstack(Reshape(own, nv, lanes*batch)))
+	solved := s.solve(kinematics{Axis: f.Axes, Arm: f.Arms}, f.Factor, s.unstack(Reshape(own, nv, lanes*batch)))
 	z := Reshape(s.stack(g, lanes*batch, solved), nv, lanes, batch)
 	lane := func(x *Node, j int) *Node { return Slice(x, AxisRange(), AxisElem(j)) }
 	first := BroadcastToShape(Equal(i, Const(g, int32(0))), c.X.Shape())

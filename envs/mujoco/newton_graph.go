@@ -46,7 +46,7 @@ func (s *System) newton(k kinematics, c constraints, guess, residual, force []al
 	rate, cones := s.violationRates(c, guess, s.forward(k, guess))
 	g, batch := sizeOf(residual)
 	n := newton{Iteration: Const(g, int32(0)), Constraints: c,
-		Kinematics: kinematics{Axis: k.Axis, Inertia: k.Inertia, Under: conditions{Armature: k.Under.Armature}}}
+		Kinematics: kinematics{Axis: k.Axis, Arm: k.Arm, Inertia: k.Inertia, Under: conditions{Armature: k.Under.Armature}}}
 	at := &n.At
 	at.Done = computed(g, batch, algebra.Constant(1, 0))
 	for i := range guess {
@@ -122,7 +122,7 @@ func (s *System) linearize(n newton) (l linear) {
 		key := [2]int{i, i}
 		blocks[key] = sumOr(blocks, key, s.armature(k, i))
 	}
-	l.Kinematics.Axis, l.Springs, l.Blocks = k.Axis, springs, listed(blocks)
+	l.Kinematics.Axis, l.Kinematics.Arm, l.Springs, l.Blocks = k.Axis, k.Arm, springs, listed(blocks)
 	if len(s.equal)+len(between) > 0 {
 		l.Update = s.coupling(g, batch, c, r, between)
 	}

@@ -149,7 +149,7 @@ func (s *System) lifts(k kinematics) (out []spatial, ok bool) {
 		if k.Under.Mass != nil {
 			lift = lift.By(k.Under.Mass[i])
 		}
-		out = append(out, forceAt(lift, k.Position[i].Plus(k.Rotation[i].Of(at))))
+		out = append(out, forceAt(lift, s.fromReference(k, i, at)))
 	}
 	return out, ok
 }
@@ -191,7 +191,7 @@ func (s *System) fluid(k kinematics, velocity []spatial) (out []spatial, ok bool
 			if k.Under.Center != nil {
 				box.position = box.position.Plus(k.Under.Center[i])
 			}
-			point := k.Position[i].Plus(k.Rotation[i].Of(box.position))
+			point := s.fromReference(k, i, box.position)
 			spin := inverse(turn, velocity[i].Ang).Materialize()
 			speed := inverse(turn, velocity[i].at(point)).Materialize()
 			known := func(f func(b [3]float64, mean float64) [3]float64) algebra.Vector {

@@ -226,7 +226,7 @@ func (s *System) place(v *view, body int, own pose) (position algebra.Vector, tu
 		arm := k.Position[i].Take(row).Plus(up.Of(own.position))
 		if v.velocity != nil {
 			motion = v.velocity[i].take([]int{row})
-			motion.Lin = motion.at(arm)
+			motion.Lin = motion.at(arm.Minus(s.reference(k, i).Take(row)))
 		}
 		position = k.Origin[i].Take(row).Plus(arm)
 		turn = s.quaternion(v.positions, i, row).Times(own.rotation)

@@ -67,7 +67,8 @@ func (s *System) Acceleration(state algebra.State, control *Node, name string) (
 
 // pointAcceleration returns the acceleration, less that of gravity, of a point in the frame of a link.
 func (s *System) pointAcceleration(k kinematics, of motions, group, row int, point algebra.Vector) algebra.Vector {
-	arm := k.Position[group].Take(row).Plus(takeRotation(k.Rotation[group], []int{row}).Of(point)).Materialize()
+	start := k.Position[group].Minus(s.reference(k, group)).Take(row)
+	arm := start.Plus(takeRotation(k.Rotation[group], []int{row}).Of(point)).Materialize()
 	velocity, acceleration := of.Velocity[group].take([]int{row}), of.Acceleration[group].take([]int{row})
 	return acceleration.at(arm).Plus(velocity.Ang.Cross(velocity.at(arm))).Materialize()
 }

@@ -59,6 +59,7 @@ func (s *System) factorize(k kinematics, links []stiffness, blocks map[[2]int]al
 			}
 		}
 		if g.parent >= 0 {
+			link = link.inward(k.Arm[i])
 			links[g.parent] = links[g.parent].plus(link.each(func(x algebra.Num) algebra.Num { return s.sumDown(g, x) }))
 		}
 	}
@@ -95,14 +96,14 @@ func (s *System) solve(k kinematics, f factor, b []algebra.Num) []algebra.Num {
 			}
 		}
 		if g.parent >= 0 {
-			pushes[g.parent] = pushes[g.parent].plus(s.down(g, push))
+			pushes[g.parent] = pushes[g.parent].plus(s.down(g, push.inward(k.Arm[i])))
 		}
 	}
 	motions := make([]spatial, len(s.groups))
 	for i, g := range s.groups {
 		motion := noMotion(g.rows())
 		if g.parent >= 0 {
-			motion = motions[g.parent].take(g.parentRow)
+			motion = motions[g.parent].take(g.parentRow).outward(k.Arm[i])
 		}
 		for at, j := range g.joints {
 			for a := j.kind.Dofs() - 1; a >= 0; a-- {

@@ -2,8 +2,8 @@ package mujoco
 
 import "example.com/qdnb/envs/algebra"
 
-// spatial is a spatial vector in the axes of the world about the origin of a tree: a velocity or an
-// acceleration (angular, and linear of the point at the origin), or a force (torque about the origin, and
+// spatial is a spatial vector in the axes of the world about a reference, see [System.refer]: a velocity or
+// an acceleration (angular, and linear of the point at the reference), or a force (torque about the reference, and
 // force).
 type spatial struct{ Ang, Lin algebra.Vector }
 
@@ -175,8 +175,8 @@ func turningAt(couple algebra.Rotation, turning symmetric, p algebra.Vector) sti
 	return stiffness{Ang: own, Couple: couple, Lin: diagonal(p.X.Zero())}
 }
 
-// inertia is the stiffness of a rigid body: its moment about the origin, its mass, and its mass times the
-// position of its centre.
+// inertia is the stiffness of a rigid body: its moment about the reference, its mass, and its mass times
+// the position of its centre from there.
 type inertia struct {
 	Moment symmetric
 	First  algebra.Vector
