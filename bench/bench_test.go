@@ -166,7 +166,8 @@ func peakMemory() float64 {
 func TestBenchmarks(t *testing.T) {
 	must.Do(flag.Set("test.benchtime", "1x"))
 	ceilingProducts, ceilingLarge, ceilingIterations = 8, 1<<20, 64
-	small := " -set hidden=[8,8] -set episode_length=20"
+	const small = " -set hidden=[8,8] -set episode_length=20"
+	const pendulum = " -env ../envs/mujoco/testdata/accepted/gym_inverted_double_pendulum_model.json"
 	for _, c := range []struct {
 		run      func(*testing.B)
 		flags    string
@@ -174,9 +175,8 @@ func TestBenchmarks(t *testing.T) {
 	}{
 		{BenchmarkGeneration, "-env pointmaze -warmup 1 -set batch=16 -set cells=32 -set cvt_samples=500" + small, "generation-s"},
 		{BenchmarkRollout, "-env walker-uni -batch 5 -steps 3", "best-s env-steps/s compile-s peak-B"},
-		{BenchmarkRollout, "-env ../envs/mujoco/testdata/accepted/gym_hopper_model.json -batch 2 -steps 2", "env-steps/s"},
-		{BenchmarkRobot, "-env ../envs/mujoco/testdata/accepted/gym_hopper_model.json -batch 3 -slice 2 -steps 2 -substeps 4",
-			"best-s env-steps/s compile-s"},
+		{BenchmarkRollout, "-batch 2 -steps 2" + pendulum, "env-steps/s"},
+		{BenchmarkRobot, "-batch 3 -slice 2 -steps 2 -substeps 4" + pendulum, "best-s env-steps/s compile-s"},
 		{BenchmarkInsertion, "-batch 20 -better 6", "best-s entered"},
 		{BenchmarkAdaptation, "-env walker-uni -policies 3 -episodes 2 -values 2 -steps 4", "best-s whole-s env-steps/s"},
 		{BenchmarkUpdates, "-learner variation -individuals 2 -steps 2", "best-s updates/s"},
