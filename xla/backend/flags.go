@@ -27,7 +27,8 @@ const loopBytes = 30 << 20
 // On CPUs, the physics loops of a slice have few iterations. LLVM would unroll them before
 // vectorizing and then vectorize hardly anything. With at most three iterations to unroll, it does
 // so only with what is left of them after vectorizing. SLP vectorization, metadata for parameters
-// that do not alias, and a second scheduling of instructions are off, which saves compile time.
+// that do not alias, and scheduling of instructions once more before and after registers are
+// allocated are off, which saves compile time.
 // XNNPACK is off, because learners' products are faster with oneDNN.
 //
 // On GPUs, two runs of a program give the same bytes: XLA picks kernels without timing them,
@@ -40,7 +41,8 @@ func Flags(kind Kind) map[string]string {
 			extraOptions: fmt.Sprintf("xla_cpu_small_while_loop_byte_threshold=%d,"+
 				"xla_cpu_disable_slp_vectorizer,-unroll-full-max-count=3,-unroll-allow-partial=false,"+
 				"-unroll-runtime=false,-unroll-allow-peeling=false,"+
-				"-enable-noalias-to-md-conversion=false,-enable-misched=false", loopBytes),
+				"-enable-noalias-to-md-conversion=false,-enable-misched=false,-post-RA-scheduler=false",
+				loopBytes),
 			"--xla_cpu_prefer_vector_width": "512", // ignored where there is no AVX-512
 			"--xla_cpu_use_xnnpack":         "false",
 		}
