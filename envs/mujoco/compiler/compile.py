@@ -78,7 +78,7 @@ def own_contacts(m):
 S, C, Y, B = (int(kind) for kind in (mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_CAPSULE,
                                      mujoco.mjtGeom.mjGEOM_CYLINDER, mujoco.mjtGeom.mjGEOM_BOX))
 MODELLED = [16 * a + b for a, b in ((S, S), (S, C), (C, C), (S, Y), (C, Y), (S, B), (C, B), (B, B))]  # see contacts.go
-ROLLOUTS, STEPS = 8, 500
+ROLLOUTS, STEPS = 16, 500
 STARTS = 50
 
 
