@@ -53,8 +53,9 @@ func TestPendulumKeepsItsEnergy(t *testing.T) {
 			k := s.kinematics(q, conditions{})
 			v = s.toWorld(k, v)
 			kinetic := s.dots(v, s.multiply(k, v, s.forward(k, v))).Scale(0.5)
-			for i, g := range s.groups { // First is relative to the origin
-				kinetic = kinetic.Plus(s.ofGroup(k.Inertia.First.Z, i).Plus(k.Origin[i].Z.Times(g.mass)).Scale(9.81))
+			for i, g := range s.groups { // First is relative to the reference
+				height := k.Origin[i].Plus(s.reference(k, i)).Z
+				kinetic = kinetic.Plus(s.ofGroup(k.Inertia.First.Z, i).Plus(height.Times(g.mass)).Scale(9.81))
 			}
 			return []*graph.Node{graph.Reshape(kinetic.Node, 1, 1)}
 		}, batchLast([][]float64{q}), batchLast([][]float64{v}))
