@@ -12,12 +12,9 @@ import (
 // cost shifts of vectors and stiffnesses from link to link, so only links that need them have them.
 
 // farthest bounds the moment of the masses from a link on about a reference, in units of the inertia that the link's dofs
-// feel: accelerations are less exact in proportion to it. A reference for each link of Go1, whose moments are 3 units at
-// most, made its steps a fifth slower; those of Gymnasium's humanoid beyond 100 units cost nothing.
-const farthest = 100.0
-
-// farthestWheel is the same for hinges without limits: a wheel that spins fast has gyroscopic forces that cancel.
-const farthestWheel = 10
+// feel: accelerations are less exact in proportion to it, and so are the gyroscopic forces of wheels. A reference for
+// each link of Go1, whose moments are 3 units at most, would make its steps a fifth slower.
+const farthest = 10
 
 // refer gives links references of their own where they need them: the anchors of their last joints.
 func (s *System) refer() {
@@ -45,12 +42,8 @@ func (s *System) refer() {
 			away := firsts[b].Scale(1 / max(masses[b], 1e-300)).Minus(references[b])
 			moment := masses[b] * away.Dot(away).Known[0]
 			for _, j := range g.joints {
-				id, most := j.id[row], farthest
-				if j.kind == Hinge && !m.JntLimited[id] {
-					most = farthestWheel
-				}
 				turns := j.kind == Hinge || j.kind == Ball
-				g.refers = g.refers || turns && g.parent >= 0 && moment*m.DofInvweight0[m.JntDofAdr[id]] > most
+				g.refers = g.refers || turns && g.parent >= 0 && moment*m.DofInvweight0[m.JntDofAdr[j.id[row]]] > farthest
 			}
 		}
 		if g.anchor = zeroVector(g.rows()); g.refers {
