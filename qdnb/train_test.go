@@ -19,6 +19,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/registry"
@@ -62,7 +63,10 @@ func TestCheckpointPauseIsADuration(t *testing.T) {
 	for _, text := range []string{"30", "-1s", "often"} {
 		t.Setenv(session.CheckpointEnv, text)
 		spec := small(t.TempDir(), 1)
-		errtest.Want(t, errtest.Of(Train(background, spec)), session.CheckpointEnv, "such as 30s")
+		err := errtest.Of(Train(background, spec))
+		if errtest.Want(t, err, session.CheckpointEnv, "such as 30s"); !errors.As(err, new(names.Wrong)) {
+			t.Errorf("%v does not end a command as wrong usage", err)
+		}
 		if left, _ := os.ReadDir(spec.Runs); len(left) > 0 {
 			t.Errorf("%q leaves %v", text, left)
 		}

@@ -118,7 +118,7 @@ func selectCells(run *runs.Run, r *runs.Repertoire, cells []int) (*Set, error) {
 			if len(filled) == 0 {
 				return nil, fmt.Errorf("cell %d is empty, like all cells of %s", cell, run.Name())
 			}
-			return nil, fmt.Errorf("cell %d is empty; the nearest filled cell of %s is %d",
+			return nil, names.Wrongf("cell %d is empty; the nearest filled cell of %s is %d",
 				cell, run.Name(), r.Near(r.Centroid(cell)...))
 		}
 		set.Policies = append(set.Policies, Policy{true, cell, genotypes[cell]})

@@ -80,7 +80,7 @@ func (s *session) open(ctx context.Context) (err error) {
 	s.Spec.Budget = s.Spec.Budget.Share(max(1, s.seeds))
 	text := cmp.Or(os.Getenv(CheckpointEnv), checkpointEvery)
 	if s.pause, err = time.ParseDuration(text); err != nil || s.pause < 0 {
-		return fmt.Errorf("$%s is %q: use a duration such as 30s or 5m", CheckpointEnv, text)
+		return names.Wrongf("$%s is %q: use a duration such as 30s or 5m", CheckpointEnv, text)
 	}
 	aside := "" // where Fresh moves the previous run
 	if s.Spec.Fresh {

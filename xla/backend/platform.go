@@ -248,7 +248,7 @@ func limitWorkers(workers int) (int, error) {
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > maxWorkers {
-		return 0, fmt.Errorf("$%s is %q: use a whole number from 1 to %d", WorkersEnv, value, maxWorkers)
+		return 0, names.Wrongf("$%s is %q: use a whole number from 1 to %d", WorkersEnv, value, maxWorkers)
 	}
 	return min(n, workers), nil
 }

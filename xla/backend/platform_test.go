@@ -15,6 +15,7 @@ import (
 
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/wheel"
 )
 
@@ -119,7 +120,10 @@ func TestWorkersAreLimited(t *testing.T) {
 	}
 	for _, value := range []string{"0", "-2", "many", "5000"} {
 		t.Setenv(WorkersEnv, value)
-		errtest.Want(t, errtest.Of(limitWorkers(8)), value)
+		err := errtest.Of(limitWorkers(8))
+		if errtest.Want(t, err, value); !errors.As(err, new(names.Wrong)) {
+			t.Errorf("%v does not end a command as wrong usage", err)
+		}
 	}
 }
 

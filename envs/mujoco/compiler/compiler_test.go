@@ -368,3 +368,7 @@ func writeReference(t *testing.T, path, base string, model mujoco.Model) {
 	must.Do(npz.Write(base+".npz", arrays))
 	must.Do(os.WriteFile(base+"_model.json", must.Get(run(t.Context(), compileScript, path)), 0o666))
 }
+
+func TestMissingFileSaysWhatToGive(t *testing.T) {
+	errtest.Want(t, errtest.Of(Compile(t.Context(), filepath.Join(t.TempDir(), "no.xml"))), "there is no such file", "URDF")
+}

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/xml"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,7 +20,9 @@ import (
 // keyOf returns the name under which the compiled model of a file is kept: a hash of the file, of all
 // files that it may refer to, the scripts and the version of MuJoCo.
 func keyOf(path string) (string, error) {
-	if _, err := os.Stat(path); err != nil {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", errors.New("there is no such file: give the path of an XML, a URDF, or a compiled model (.json)")
+	} else if err != nil {
 		return "", err
 	}
 	hash := sha256.New()
