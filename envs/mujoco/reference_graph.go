@@ -81,7 +81,7 @@ func (s *System) axis(k kinematics, column int) spatial {
 	return k.Axis[column].outward(s.reference(k, s.dofs[column].group).Neg())
 }
 
-// referenceOf returns that of the links of a side at its contacts.
+// referenceOf returns the references of the links of a side, a row for each of its contacts.
 func (s *System) referenceOf(k kinematics, side side, points int) algebra.Vector {
 	return s.reference(k, side.group).Take(slices.Repeat(side.link, points)...)
 }

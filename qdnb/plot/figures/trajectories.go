@@ -140,7 +140,7 @@ func (list walls) Plot(c draw.Canvas, p *plot.Plot) {
 func within(c draw.Canvas, p *plot.Plot, r Rect, radius vg.Length) (vg.Rectangle, bool) {
 	toX, toY := p.Transforms(&c)
 	x, y := (toX(r.X0)+toX(r.X1))/2, (toY(r.Y0)+toY(r.Y1))/2
-	w, h := max(radius, (toX(r.X1)-x), x-toX(r.X1)), max(radius, toY(r.Y1)-y, y-toY(r.Y1))
+	w, h := max(radius, toX(r.X1)-x, x-toX(r.X1)), max(radius, toY(r.Y1)-y, y-toY(r.Y1))
 	low := vg.Point{X: max(x-w, c.Min.X), Y: max(y-h, c.Min.Y)}
 	high := vg.Point{X: min(x+w, c.Max.X), Y: min(y+h, c.Max.Y)}
 	return vg.Rectangle{Min: low, Max: high}, low.X < high.X && low.Y < high.Y
