@@ -73,7 +73,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 	fakePython(t, "echo 311 cpython-311 True none", "")
 	t.Setenv(wheel.NoDownloadEnv, "1")
 	errtest.Want(t, compile(), "$QDNB_NO_DOWNLOAD forbids fetching it", "-m pip install mujoco-core==4.0.0`")
-	errtest.Want(t, errtest.Of(Compile(t.Context(), "none.xml")), "none.xml")
+	errtest.Want(t, errtest.Of(Compile(t.Context(), "none.xml")), "there is no such file: give the path of an XML")
 }
 
 // A compiled model is compiled once: again only if a file that it may be made of changes or appears.
