@@ -62,10 +62,10 @@ func (a Agreement) String() string {
 // Agree compares the engine with MuJoCo. The reference holds what MuJoCo computed for the system's model and
 // pairs (package compiler, Reference): in random states without contacts, in states on the way of rollouts, and
 // in rollouts of a second. Forces must agree to 1e-6 in the median and 1e-5 at worst, what follows from
-// accelerations to 1e-5 and 1e-4, or twenty times what rounding the state changes in MuJoCo; rollouts to 1e-3 of their
-// farthest pose, as long as rounding of their states changes them by at most 1e-5 of it in MuJoCo. compiles, if not
-// nil, is called with the name of each program, poses, forces, step or acceleration, before XLA compiles it, which takes
-// most of the time.
+// accelerations to 1e-5 and 1e-4, or twenty times what rounding the state or the distances of geoms changes in MuJoCo;
+// rollouts to 1e-3 of their farthest pose, as long as rounding of their states changes them by at most 1e-5 of it in
+// MuJoCo. compiles, if not nil, is called with the name of each program, poses, forces, step or acceleration, before XLA
+// compiles it, which takes most of the time.
 func (s *System) Agree(ctx context.Context, p *xla.Platform, reference map[string]npz.Array,
 	compiles func(program string)) (all []Agreement, err error) {
 	if s.Large() {
@@ -348,7 +348,8 @@ func (c *comparison) step(from moving, u [][]float64) moving {
 	return moving{q: out[0], v: out[1], a: out[2], act: out[3]}
 }
 
-// rounding is the largest error that is allowed, relative to what the rounding of a state's numbers changes.
+// rounding is the largest error that is allowed, relative to what the rounding of a state's numbers, or of the distances
+// of geoms, changes.
 const rounding = 20
 
 // ifAny returns an input of a program, or nil if the model has none of it.

@@ -231,6 +231,20 @@ func TestReference(t *testing.T) {
 	}
 }
 
+// Where rounding decides in MuJoCo whether faces touch that are 0 m apart in all poses, references say what that changes.
+func TestReferenceOfSlidingFaces(t *testing.T) {
+	needsMuJoCo(t)
+	path := write(t, t.TempDir(), "faces.xml", `<mujoco><worldbody>
+		<body><joint name="a" type="slide" axis="0 1 0"/><geom type="box" size=".02 .2 .1" pos=".05 0 0"/></body>
+		<body><joint name="b" type="slide" axis="0 1 0"/><geom type="box" size=".015 .2 .1" pos=".015 0 0"/></body>
+		</worldbody><actuator><motor joint="a"/><motor joint="b"/></actuator></mujoco>`)
+	arrays := must.Get(Reference(t.Context(), path, []mujoco.Pair{{Geom1: 0, Geom2: 1}}))
+	noise, accelerations := must.Get(arrays["touch_noise"].Float64s()), must.Get(arrays["touch_qacc"].Float64s())
+	if noise[0] < math.Abs(accelerations[0]) {
+		t.Errorf("friction between the faces changes accelerations of %.1e by %.1e", accelerations[0], noise[0])
+	}
+}
+
 // MuJoCo moves a robot that it makes of a compiled model as the engine moves it.
 func TestPeerMovesAsTheEngine(t *testing.T) {
 	needsMuJoCo(t)
