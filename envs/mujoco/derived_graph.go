@@ -139,7 +139,7 @@ func (s *System) ExternalForces(state algebra.State) *Node {
 		}
 		force = force.Materialize()
 		point := contact.Point
-		if set.parts == nil {
+		if set.acts == nil {
 			point = point.Plus(s.referenceOf(k, set.mover(), set.points))
 		}
 		arm := point.Minus(f.center.Each(func(x algebra.Num) algebra.Num { return spread(x, set.rows) }))

@@ -195,6 +195,23 @@ func TestDeepestContactsOfLinks(t *testing.T) {
 		t.Errorf("no link has more contacts than %d: this tests nothing", most)
 	}
 	acceleratesAsGolden(t, few, "go2")
+
+	// One end of each finger is in the floor, and their links have references of their own.
+	m := compiled("accepted/own_fingers")
+	start := slices.Clone(m.QPos0)
+	start[0] = 0.53
+	var ends [2][]float64
+	for i, s := range []*System{must.Get(NewSystem(m, Options{})), must.Get(NewSystem(m, Options{worldContacts: 1}))} {
+		out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
+			none := graph.ZerosLike(in[1])
+			return []*graph.Node{s.Step(State{QPos: in[0], QVel: none, QAcc: none}, in[2], 1).QAcc}
+		}, batchLast([][]float64{start}), batchLast([][]float64{make([]float64, m.Sizes.NV)}),
+			batchLast([][]float64{make([]float64, m.Sizes.NU)}))
+		ends[i] = batchFirst(t, out[0])[0]
+	}
+	if off := distance(ends[0], ends[1]) / norm(ends[0]); !(off < 1e-4) || norm(ends[0]) < 1e3 {
+		t.Errorf("accelerations of fingers are off by %.1e of %.1e", off, norm(ends[0]))
+	}
 }
 
 // Where contacts between links have far more rows than there are dofs, the solver takes a dense matrix, and contacts with

@@ -79,6 +79,7 @@ func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p pa
 	c.Friction = p.friction
 	if !between {
 		c.Frame = [3]algebra.Vector{along, aside, along.Cross(aside).Materialize()}
+		c.Point = c.Point.Minus(s.referenceOf(k, set.mover(), set.points))
 		return c, p, violation, d
 	}
 	one, other := touch{normal: along}.frame()
