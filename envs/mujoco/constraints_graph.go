@@ -72,10 +72,10 @@ func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num,
 type stacked struct{ stiffness, damping, pull []algebra.Num }
 
 // add adds rows that act where active, the same a number of times.
-func (r *stacked) add(times int, d, weight algebra.Num, l law, violation algebra.Num, active algebra.Mask) {
+func (r *stacked) add(times int, d impedance, weight algebra.Num, l law, violation algebra.Num, active algebra.Mask) {
 	stiffness := stiffnessOf(d, weight)
 	stiffness = active.Choose(stiffness, stiffness.Zero())
-	pull := l.stiffness.Times(d).Times(violation).Materialize()
+	pull := l.stiffness.Times(d.d).Times(violation).Materialize()
 	stiffness = stiffness.Materialize()
 	for range times {
 		r.append(stiffness, l.damping, pull)
@@ -87,8 +87,12 @@ func (r *stacked) append(stiffness, damping, pull algebra.Num) {
 }
 
 // stiffnessOf returns D, the inverse of the regularisation, of an impedance.
-func stiffnessOf(d, weight algebra.Num) algebra.Num {
-	return d.Over(algebra.Constant(d.Rows, 1).Minus(d).Times(weight.Max(algebra.Constant(d.Rows, 1e-15))))
+func stiffnessOf(i impedance, weight algebra.Num) algebra.Num {
+	d, rest := i.d, i.rest
+	if rest.Rows == 0 {
+		rest = algebra.Constant(d.Rows, 1).Minus(d)
+	}
+	return d.Over(rest.Times(weight.Max(algebra.Constant(d.Rows, 1e-15))))
 }
 
 // coneRows collects elliptic cones: D, the damping of normals and of tangents, K d (r - margin), and friction.
@@ -110,7 +114,7 @@ func (s *System) constrainJoints(c *constraints, rows *stacked, k kinematics, q 
 			}
 			c.Axes = append(c.Axes, axis)
 			d := r.law.impedance(algebra.Constant(n, 0))
-			rows.append(stiffnessOf(d, s.rowWeight(k.Under, r)).Materialize(), r.law.damping, d.Zero())
+			rows.append(stiffnessOf(d, s.rowWeight(k.Under, r)).Materialize(), r.law.damping, d.d.Zero())
 			continue
 		}
 		j := s.groups[r.group].joints[r.joint]
@@ -171,7 +175,8 @@ func (s *System) constrainContacts(c *constraints, rows *stacked, cones *coneRow
 	v []algebra.Num, velocity []spatial) {
 	for _, set := range s.acting {
 		var found contact
-		var violation, d algebra.Num
+		var violation algebra.Num
+		var d impedance
 		p := s.parametersUnder(k.Under, set)
 		if set.parts != nil {
 			found, p, violation, d = s.deepest(k, contacts, set, p)
@@ -186,8 +191,8 @@ func (s *System) constrainContacts(c *constraints, rows *stacked, cones *coneRow
 		c.Contacts = append(c.Contacts, found)
 		active := violation.Below(0)
 		if s.elliptic(set) {
-			cones.stiffness = append(cones.stiffness, active.Choose(stiffnessOf(d, p.weight), d.Zero()).Materialize())
-			cones.pull = append(cones.pull, p.law.stiffness.Times(d).Times(violation))
+			cones.stiffness = append(cones.stiffness, active.Choose(stiffnessOf(d, p.weight), d.d.Zero()).Materialize())
+			cones.pull = append(cones.pull, p.law.stiffness.Times(d.d).Times(violation))
 			cones.damping[0] = append(cones.damping[0], p.law.damping)
 			cones.damping[1] = append(cones.damping[1], p.tangent.damping)
 			for i := range s.coneDim() - 1 {

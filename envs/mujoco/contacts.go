@@ -79,10 +79,11 @@ const (
 type law struct {
 	stiffness, damping                algebra.Num // K and B
 	low, high, width, midpoint, power algebra.Num // of the impedance
+	rest                              algebra.Num // 1 - high, if the model is [Model.stiff]
 }
 
 func (l *law) numbers() []*algebra.Num {
-	return []*algebra.Num{&l.stiffness, &l.damping, &l.low, &l.high, &l.width, &l.midpoint, &l.power}
+	return []*algebra.Num{&l.stiffness, &l.damping, &l.low, &l.high, &l.width, &l.midpoint, &l.power, &l.rest}
 }
 
 // leastFriction is MuJoCo's least coefficient of friction.
@@ -493,7 +494,7 @@ func (s *System) allLinks() (list []int) {
 
 // lawOf computes the known numbers of a constraint's law; see section 2.9 of MuJoCo's solver parameters.
 func lawOf[T any](s *System, list []T, solref func(T) [2]float64, solimp func(T) [5]float64) (l law) {
-	rows := make([][7]float64, len(list))
+	rows := make([][8]float64, len(list))
 	for i, item := range list {
 		ref, imp := solref(item), solimp(item)
 		for _, k := range []int{0, 1, 3} {
@@ -510,10 +511,18 @@ func lawOf[T any](s *System, list []T, solref func(T) [2]float64, solimp func(T)
 		if low == high || width <= 1e-15 { // the impedance is constant
 			low, high, width = (low+high)/2, (low+high)/2, 1
 		}
-		rows[i] = [7]float64{stiffness, damping, low, high, width, imp[3], max(imp[4], 1)}
+		rows[i] = [8]float64{stiffness, damping, low, high, width, imp[3], max(imp[4], 1), 1 - high}
 	}
 	for k, number := range l.numbers() {
-		*number = algebra.ColumnOf(rows, func(row [7]float64) float64 { return row[k] })
+		if number != &l.rest || s.model.stiff() {
+			*number = algebra.ColumnOf(rows, func(row [8]float64) float64 { return row[k] })
+		}
 	}
 	return l
+}
+
+// stiff reports whether float32 rounds 1 - d away of some impedances d.
+func (m *Model) stiff() bool {
+	return slices.ContainsFunc(slices.Concat(m.GeomSolImp, m.PairSolImp, m.JntSolImp, m.DofSolImp, m.EqSolImp),
+		func(solimp [5]float64) bool { return solimp[1] > 0.99 })
 }

@@ -8,23 +8,31 @@ import (
 	"example.com/qdnb/envs/algebra"
 )
 
-// impedance is the d of a constraint that is violated by r.
-func (l law) impedance(r algebra.Num) algebra.Num {
+// impedance is the d of a constraint, and 1 - d if its law has that of the highest d.
+type impedance struct{ d, rest algebra.Num }
+
+// impedance is that of a constraint that is violated by r.
+func (l law) impedance(r algebra.Num) (i impedance) {
 	one := algebra.Constant(r.Rows, 1)
 	if l.low.Minus(l.high).Is(0) {
-		return l.low
+		return impedance{l.low, l.rest}
 	}
 	x := r.Abs().Over(l.width).Min(one)
-	if l.power.Is(1) {
-		return l.low.Plus(x.Times(l.high.Minus(l.low)))
+	y, beyond := x, func() algebra.Num { return one.Minus(x) }
+	if !l.power.Is(1) {
+		// x^p / mid^(p-1) below the midpoint, and the same from the other end above it
+		curve := func(x, mid algebra.Num) algebra.Num {
+			return power(x, l.power).Times(one.Over(power(mid, l.power.Add(-1))))
+		}
+		rest, above := one.Minus(l.midpoint), l.midpoint.Less(x)
+		far := curve(one.Minus(x), rest)
+		nearer, near := one.Minus(far), curve(x, l.midpoint)
+		y, beyond = above.Choose(nearer, near), func() algebra.Num { return above.Choose(far, one.Minus(near)) }
 	}
-	// x^p / mid^(p-1) below the midpoint, and the same from the other end above it
-	curve := func(x, mid algebra.Num) algebra.Num {
-		return power(x, l.power).Times(one.Over(power(mid, l.power.Add(-1))))
+	if i.d = l.low.Plus(y.Times(l.high.Minus(l.low))); l.rest.Rows > 0 {
+		i.rest = l.rest.Plus(beyond().Times(l.high.Minus(l.low)))
 	}
-	rest := one.Minus(l.midpoint)
-	y := l.midpoint.Less(x).Choose(one.Minus(curve(one.Minus(x), rest)), curve(x, l.midpoint))
-	return l.low.Plus(y.Times(l.high.Minus(l.low)))
+	return i
 }
 
 // power is x from 0 to 1 to a power of at least 0.

@@ -165,6 +165,33 @@ func TestRotorActsOnItsJointOnly(t *testing.T) {
 	}
 }
 
+// Constraints whose impedance is nearly 1, such as the contacts of most quadrupeds' feet, are as stiff as in float64: 1 - d
+// is not a difference of rounded numbers.
+func TestImpedancesNearOne(t *testing.T) {
+	s := must.Get(NewSystem(compiled("accepted/go2"), Options{IgnorePairs: true}))
+	l := lawOf(s, []int{0}, func(int) [2]float64 { return [2]float64{0.02, 1} },
+		func(int) [5]float64 { return [5]float64{0.015, 1, 0.031, 0.5, 2} })
+	var violations [][]float64
+	for i := range 200 {
+		violations = append(violations, []float64{float64(float32(-0.0002 * float64(i)))})
+	}
+	out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
+		r := algebra.Num{Rows: 1, Node: graph.Reshape(in[0], -1)}
+		return []*graph.Node{stiffnessOf(l.impedance(r), algebra.Constant(1, 1)).Matrix()}
+	}, batchLast(violations))
+	for i, got := range batchFirst(t, out[0]) {
+		x := min(-violations[i][0]/0.031, 1)
+		y := 2 * x * x
+		if x > 0.5 {
+			y = 1 - 2*(1-x)*(1-x)
+		}
+		d := 0.015 + y*(0.9999-0.015)
+		if want := d / (1 - d); math.Abs(got[0]-want) > 2e-5*want {
+			t.Errorf("at %g m the stiffness is %g, want %g", violations[i][0], got[0], want)
+		}
+	}
+}
+
 // The lowest rows of each column are selected in order. Of five and more contacts between spheres, the two deepest act:
 // the accelerations are those of MuJoCo if only these pairs may touch.
 func TestDeepestContactsAreSelected(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // their margins. Of the parameters of all contacts it returns those of the deepest, so that all that follows sees
 // set.rows contacts.
 func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p parameters) (
-	c contact, _ parameters, violation, d algebra.Num,
+	c contact, _ parameters, violation algebra.Num, d impedance,
 ) {
 	var distance []algebra.Num
 	var point, normal, tangent, origin []algebra.Vector
