@@ -519,9 +519,17 @@ func TestOrigins(t *testing.T) {
 	check("adaptation", adapted, session.SamePrograms)
 	control := controlled(t, smallControl(cheetahs(t, root, "map-elites"), root, 1))
 	check("control", control, session.SamePrograms)
+	// Without skills the programs cannot be built, and the ledger alone tells, where it has lines.
 	must.Do(os.RemoveAll(filepath.Join(root, adapted.Config.SkillsRun())))
 	must.Do(os.RemoveAll(filepath.Join(root, control.Config.SkillsRun())))
 	origins = session.Origins{}
 	check("adaptation without its skills", adapted, session.UnknownPrograms)
 	check("control without its skills", control, session.UnknownPrograms)
+	shipped := must.Get(filepath.Glob("../notebooks/results/runs/adaptation-halfcheetah-uni-*"))
+	for numbers, want := range map[string]session.Origin{"0123456789abcdef": session.OtherPrograms,
+		"": session.UnknownPrograms, must.Get(runs.Open(shipped[0])).Status.Machines[0].Numbers: session.SameNumbers} {
+		run := must.Get(runs.Open(shipped[0]))
+		run.Status.Machines[0].Numbers = numbers
+		check("skills without policies, of numbers "+numbers, run, want)
+	}
 }

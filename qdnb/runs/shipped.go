@@ -134,6 +134,9 @@ func (r *Run) shippedSnapshots(path string) ([]Snapshot, error) {
 	})
 }
 
+// ErrWithoutPolicies is part of the error of a shipped run whose policies are needed.
+var ErrWithoutPolicies = errors.New("was shipped without its policies")
+
 // shippedWithout is the error of a shipped run whose policies are needed. The command trains it elsewhere: in its own
 // folder it is complete.
 func (r *Run) shippedWithout() error {
@@ -144,8 +147,8 @@ func (r *Run) shippedWithout() error {
 		return json.Unmarshal(text, &line) == nil && line.Run.Name() == r.Config.Name()
 	})
 	if index < 0 {
-		return fmt.Errorf("%s was shipped without its policies: train it again", r.Name())
+		return fmt.Errorf("%s %w: train it again", r.Name(), ErrWithoutPolicies)
 	}
-	return fmt.Errorf("%s was shipped without its policies: train it again with `qdnb sweep run --plan %s --runs runs "+
-		"--index %d`", r.Name(), plan, index)
+	return fmt.Errorf("%s %w: train it again with `qdnb sweep run --plan %s --runs runs --index %d`", r.Name(),
+		ErrWithoutPolicies, plan, index)
 }

@@ -47,8 +47,8 @@ func (o *Origins) Of(run *runs.Run) Origin {
 	today, ok := o.today[key]
 	if !ok {
 		var err error
-		if today, err = digestOf(run); errors.Is(err, errNoSkills) {
-			return UnknownPrograms
+		if today, err = digestOf(run); errors.Is(err, errNoSkills) || errors.Is(err, runs.ErrWithoutPolicies) {
+			today = withoutSkills
 		} // after another error, such as an unknown setting, it is "", which differs
 		if o.today == nil {
 			o.today = map[string]string{}
@@ -59,6 +59,8 @@ func (o *Origins) Of(run *runs.Run) Origin {
 	for _, use := range run.Status.Machines {
 		switch {
 		case use.Programs == today:
+		case today == withoutSkills && use.Numbers == "":
+			return UnknownPrograms
 		case today == "" || use.Numbers == "" || use.Numbers != numbers:
 			return OtherPrograms
 		default:
@@ -100,6 +102,9 @@ func numbersOf(algorithm, env string) string {
 }
 
 var errNoSkills = errors.New("the skills are not at hand")
+
+// withoutSkills stands for the digest of programs that cannot be built without skills.
+const withoutSkills = "without skills"
 
 // digestOf returns the digest of the programs that this build would run for a run without own
 // parts.
