@@ -154,7 +154,7 @@ func TwoCoreSeconds(algorithm, env string, steps int64) float64 {
 // evaluationSteps are environment steps per second and core when skills with two layers of 64 units
 // are evaluated: medians of the adaptation runs in notebooks/results.
 var evaluationSteps = map[string]float64{
-	"ant-uni": 530_000, "walker-uni": 1_600_000, "halfcheetah-uni": 1_060_000, "ant-maze": 250_000,
+	"ant-uni": 530_000, "walker-uni": 1_600_000, "halfcheetah-uni": 709_000, "ant-maze": 250_000,
 }
 
 // EvaluationSeconds predicts the processor time of evaluating episodes of skills with 64 units; 0
