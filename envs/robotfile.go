@@ -71,7 +71,7 @@ func (r StoredRobot) MarshalJSON() ([]byte, error) {
 func ReadRobot(ctx context.Context, path string, task RobotTask) (*Rigid, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".urdf":
-		return nil, fmt.Errorf("%s: a URDF has no free joint, floor or actuators: write a scene.xml that has them and attaches "+
+		return nil, names.Wrongf("%s: a URDF has no free joint, floor or actuators: write a scene.xml that has them and attaches "+
 			"it, of ten lines as in docs/guides/own_robot.md, and give that file", path)
 	case ".xml", ".json":
 	default:

@@ -26,7 +26,7 @@ func DryRun(kind backend.Kind, devices int, write func(name string, text []byte)
 		return nil, names.Wrongf("no programs are built for %q: use cpu, cuda or tpu", kind)
 	}
 	if devices < 1 {
-		return nil, fmt.Errorf("a dry run needs at least 1 device, not %d", devices)
+		return nil, names.Wrongf("a dry run needs at least 1 device, not %d", devices)
 	}
 	// go-xla checks that a backend has a plugin, and guesses the kind of device from its name. TestDryRun
 	// fails if it changes these private fields.

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
 	"testing"
 
 	"example.com/qdnb/envs"
@@ -232,11 +233,21 @@ func TestUntilInterrupted(t *testing.T) {
 	errtest.Equal(t, "ticked before", ticked, true)
 }
 
-// A full disk is one line that says what helps.
-func TestSaveOnAFullDisk(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "robot.png")
-	_, err := save(path, func(string) error { return &os.PathError{Op: "write", Path: "robot.png~", Err: syscall.ENOSPC} })
-	errtest.Want(t, err, "no space left to write "+path, "free space")
+// Figures, pages and animations that a disk has no space for, or that exceed a limit, are one line that says what helps.
+func TestFullDisk(t *testing.T) {
+	root := t.TempDir()
+	succeed(t, append([]string{"train", "--runs", root, "--generations", "1"}, small...)...)
+	for _, flag := range []string{"--figures=figures", "--html=a.html", "--gif=a.gif"} {
+		cmd := exec.Command("sh", "-c", `ulimit -f 8; exec "$@"`, "sh", program, "show", "map-elites", "--runs", root, flag)
+		cmd.Dir = root
+		out, _ := cmd.CombinedOutput()
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		last := lines[len(lines)-1]
+		if errtest.Equal(t, flag, cmd.ProcessState.ExitCode(), 1); !strings.HasPrefix(last, "qdnb: ") ||
+			!strings.HasSuffix(last, "file too large: free space, or choose another folder") || strings.Contains(last, ".writing") {
+			t.Errorf("%s: %s", flag, last)
+		}
+	}
 }
 
 // What is not shown is a note with what helps.

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -39,7 +40,11 @@ func (c *listCmd) Run() error {
 		if others := runs.Elsewhere(); len(others) > 0 {
 			advice = "but in " + strings.Join(others, ", ") + ": `qdnb list " + shellWord(others[0]) + "` lists them"
 		}
-		return fmt.Errorf("no runs in %s; %s", root, advice)
+		err := fmt.Errorf("no runs in %s; %s", root, advice)
+		if c.Folder != "" || c.Runs != "" {
+			err = names.Wrongf("%w", err)
+		}
+		return err
 	}
 	list := make([]listedRun, len(found))
 	for i, run := range found {

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -57,7 +58,8 @@ func main() {
 			"Runs are folders: rerun an interrupted command to resume its run. The backend is the best "+
 			"one available, or the one set by --backend or $QDNB_BACKEND: cpu, cuda (or gpu), tpu, go, or "+
 			"the path of a PJRT plugin.\n\n"+
-			"Exit status: 0; 1 if the command failed; 2 if a name, value or flag is wrong; 130 if interrupted."),
+			"Exit status: 0; 1 if the command failed; 2 if a name, value or flag is wrong, or a run, file or folder "+
+			"to read does not exist; 130 if interrupted."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(printHelp),
 		// Only commands that save or stop in order take a context; others end at the first signal.
 		kong.BindToProvider(func() (context.Context, error) { return nb.Interruptible(), nil }),
@@ -69,11 +71,16 @@ func main() {
 		os.Exit(exitUsage)
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "qdnb: %s (see `%s --help`)\n", oneLine(err), commandOf(err))
+		fmt.Fprintf(os.Stderr, "qdnb: %s (see `%s --help`)\n", usage(err), commandOf(err))
 		os.Exit(exitUsage)
 	}
 	if err = ctx.Run(); err == nil {
 		err = stdout.err
+	}
+	if slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}, func(full error) bool {
+		return errors.Is(err, full) && !strings.Contains(err.Error(), "free space")
+	}) {
+		err = fmt.Errorf("%w: free space, or choose another folder", err)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -104,6 +111,24 @@ func joined(args []string) (list []string) {
 		}
 	}
 	return list
+}
+
+// withoutValue matches kong's error for a flag that ends the command, or is followed by another one.
+var withoutValue = regexp.MustCompile(`^(--?[a-z-]+): (?:expected .* value but got .*\((?:<EOL>|.* flag)\)|missing value).*$`)
+
+// usage returns what is wrong with flags or arguments, in one line.
+func usage(err error) string {
+	text := withoutValue.ReplaceAllString(oneLine(err), "$1 needs a value")
+	var wrong *kong.ParseError
+	if !errors.As(err, &wrong) || wrong.Context.Selected() == nil || !strings.HasPrefix(text, "unexpected argument") {
+		return text
+	}
+	for _, flag := range wrong.Context.Selected().Flags { // which the argument may be meant for
+		if flag.Required && !flag.Set {
+			text += ", and --" + flag.Name + "=" + flag.PlaceHolder + " is missing"
+		}
+	}
+	return text
 }
 
 // commandOf returns the command whose flags or arguments are wrong, as far as it was parsed.

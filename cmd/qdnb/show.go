@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/lists"
@@ -216,9 +215,7 @@ func save(path string, write func(path string) error) (int64, error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return 0, err
 	}
-	if err := write(path); errors.Is(err, syscall.ENOSPC) {
-		return 0, fmt.Errorf("no space left to write %s: free space, or choose another folder", path)
-	} else if err != nil {
+	if err := write(path); err != nil {
 		return 0, err
 	}
 	info, err := os.Stat(path)

@@ -318,8 +318,8 @@ func TestList(t *testing.T) {
 		t.Error(again)
 	}
 
-	refuses(t, mistake{[]string{"list", filepath.Join(root, "notes")}, 1, "no runs in " + filepath.Join(root, "notes")},
-		mistake{[]string{"list", filepath.Join(root, "none")}, 1, "`qdnb train` makes one"})
+	refuses(t, mistake{[]string{"list", filepath.Join(root, "notes")}, exitUsage, "no runs in " + filepath.Join(root, "notes")},
+		mistake{[]string{"list", filepath.Join(root, "none")}, exitUsage, "`qdnb train` makes one"})
 	t.Chdir(filepath.Dir(filepath.Dir(root)))
 	refuses(t, mistake{[]string{"list"}, 1, "no runs in runs; but in notebooks/runs: `qdnb list notebooks/runs` lists them"})
 }
@@ -415,7 +415,7 @@ func TestFiguresOfMissingRuns(t *testing.T) {
 	}
 	must.Get(os.Stat(filepath.Join(out, "table-1.md")))
 	for _, c := range []mistake{
-		{[]string{"--in", t.TempDir()}, 1, "make experiments"},
+		{[]string{"--in", t.TempDir()}, exitUsage, "make experiments"},
 		{[]string{"--in", dir, "--only", "figure-99"}, exitUsage, "figure-99"},
 		{[]string{"--in", dir, "--experiment", "smerl-targets"}, exitUsage,
 			"no selected figure or table uses the experiment smerl-targets"},
@@ -466,7 +466,7 @@ func TestClaims(t *testing.T) {
 	}
 	errtest.Contains(t, stdout, "open           ant-trap (table 1), seeds: ", "-> best: DADS+REWARD 1280 (± ",
 		"\nopen: qd-score: needs PGA-MAP-Elites on ant-trap")
-	refuses(t, mistake{[]string{"claims", "--in", filepath.Join(dir, "none")}, 1, "has no plan.jsonl"})
+	refuses(t, mistake{[]string{"claims", "--in", filepath.Join(dir, "none")}, exitUsage, "has no plan.jsonl"})
 }
 
 // The committed page is what the command writes from the shipped runs.
@@ -498,9 +498,7 @@ func TestReproductionCommand(t *testing.T) {
 	damaged := filepath.Join(dir, paper.RunsFolder, entries[0].Name(), "status.json")
 	must.Do(os.WriteFile(damaged, []byte("{"), 0o666))
 	out = filepath.Join(t.TempDir(), "docs")
-	for in, want := range map[string]string{dir: damaged, t.TempDir(): "has no plan.jsonl",
-		filepath.Join(dir, "none"): "has no plan.jsonl"} {
-		refuses(t, mistake{[]string{"reproduction", "--in", in, "--out", out}, 1, want})
-	}
+	refuses(t, mistake{[]string{"reproduction", "--in", dir, "--out", out}, 1, damaged},
+		mistake{[]string{"reproduction", "--in", t.TempDir(), "--out", out}, exitUsage, "has no plan.jsonl"})
 	errtest.Want(t, errtest.Of(os.Stat(out)), "no such file")
 }

@@ -260,7 +260,7 @@ func TestModelsAreRead(t *testing.T) {
 	}
 	tendons := string(must.Get(os.ReadFile("testdata/accepted/own_equalities_model.json")))
 	for _, c := range []struct{ old, new, want string }{
-		{text[len(text)/2:], "", "not valid JSON: unexpected end"},
+		{text[len(text)/2:], "", "not valid JSON: it ends too early: restore the file"},
 		{`"4.0.0"`, "4", "model: mujoco has the wrong type (number)"},
 		{`"4.0.0"`, `"3.3.0"`, `MuJoCo "3.3.0"`},
 		{`"nv":13`, `"nv":12`, "12"},

@@ -50,7 +50,7 @@ func readModel(file io.Reader) (m Model, err error) {
 		Sizes, Opt, Names, Arrays map[string]any
 	}
 	if err := json.Unmarshal(text, &content); err != nil {
-		return m, names.JSON(err)
+		return m, fmt.Errorf("%w: restore the file, or compile its XML again", names.JSON(err))
 	}
 	if m.Version = content.Version; m.Version != Version {
 		return m, fmt.Errorf("it was compiled by MuJoCo %.20q: compile the XML again with version %s", m.Version,

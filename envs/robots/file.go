@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/envs/mujoco/compiler"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/names"
 )
 
 // ReadMJCF has MuJoCo compile a robot's XML or URDF, with its includes and meshes, or reads a compiled
@@ -34,12 +35,11 @@ func Name(path string) string {
 
 // ReadFile reads a robot from a file with a configuration of Brax v1: see [ReadBrax].
 func ReadFile(path string) (physics.Model, []string, error) {
-	file, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return physics.Model{}, nil, err
+		return physics.Model{}, nil, named(path, names.File(err, "give the path of a configuration of Brax v1"))
 	}
-	defer file.Close()
-	model, notes, err := ReadBrax(file)
+	model, notes, err := ReadBrax(bytes.NewReader(text))
 	return model, notes, named(path, err)
 }
 

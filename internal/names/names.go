@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
 )
@@ -50,6 +52,9 @@ func distance(name, candidate string) int {
 // Unknown returns the error for an unknown name; kind says what it names ("environment", "field").
 // The error suggests the nearest known names and lists all.
 func Unknown(kind, name string, known []string) error {
+	if len(known) == 0 {
+		return Wrongf("unknown %s %s: there is none, so leave it out", kind, Quote(name))
+	}
 	known = slices.Sorted(slices.Values(known))
 	return Wrongf("unknown %s %s%s known: %s", kind, Quote(name), Suggestion(name, known), List(known))
 }
@@ -62,6 +67,21 @@ func (w Wrong) Unwrap() error { return w.error }
 
 // Wrongf formats a [Wrong].
 func Wrongf(format string, args ...any) error { return Wrong{fmt.Errorf(format, args...)} }
+
+// File returns why a file that a user named cannot be read, without its path. It is a [Wrong] with advice if there is no
+// such file.
+func File(err error, advice string) error {
+	var at *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return Wrongf("there is no such file: %s", advice)
+	case errors.Is(err, syscall.EISDIR):
+		return Wrongf("it is a folder: %s", advice)
+	case errors.As(err, &at):
+		return at.Err
+	}
+	return err
+}
 
 // Suggestion returns the part of an error that suggests the nearest known names; it is a semicolon
 // if none is close.
@@ -113,7 +133,8 @@ func JSON(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
 		return errors.New("not valid JSON: it ends too early")
 	case errors.As(err, &syntax):
 		return fmt.Errorf("not valid JSON: %v (byte %d)", syntax, syntax.Offset)

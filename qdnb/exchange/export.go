@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/lists"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/qdnb/policies"
@@ -59,7 +60,7 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 		return nil, err
 	}
 	if s.Skill != nil && s.Cell != nil || s.Repertoire && (s.Skill != nil || s.Cell != nil) {
-		return nil, errors.New("--skill, --cell and --repertoire are mutually exclusive: give one of them")
+		return nil, names.Wrongf("--skill, --cell and --repertoire are mutually exclusive: give one of them")
 	}
 	contract, onnx := strings.CutSuffix(s.Out, ".onnx")
 	contract += ".json"
@@ -67,7 +68,7 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 	if onnx {
 		files = append(files, contract)
 	} else if !strings.HasSuffix(s.Out, ".npz") {
-		return nil, fmt.Errorf("%s ends in neither .npz nor .onnx, the supported formats", s.Out)
+		return nil, names.Wrongf("%s ends in neither .npz nor .onnx, the supported formats", s.Out)
 	}
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && info.IsDir() {
@@ -80,7 +81,7 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 		return nil, err
 	}
 	if s.Repertoire && !run.HasRepertoire() && run.HasSkills() {
-		return nil, fmt.Errorf("%s has skills and no repertoire: leave --repertoire out", run.Name())
+		return nil, names.Wrongf("%s has skills and no repertoire: leave --repertoire out", run.Name())
 	}
 	shapes := map[string][]int{}
 	var write func() error

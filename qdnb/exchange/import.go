@@ -19,6 +19,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/registry"
@@ -91,11 +92,11 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	discovery, discovers := algorithm.Defaults(env.Spec()).(interface{ Count() int }) // of skills
 	switch {
 	case (s.Policy == "") == (s.Repertoire == ""):
-		return nil, errors.New("an import needs either a policy or a repertoire: give one of --policy and --repertoire")
+		return nil, names.Wrongf("an import needs either a policy or a repertoire: give one of --policy and --repertoire")
 	case s.Policy != "" && !discovers:
-		return nil, fmt.Errorf("%s trains a repertoire, not one policy: give --repertoire", s.Algorithm)
+		return nil, names.Wrongf("%s trains a repertoire, not one policy: give --repertoire", s.Algorithm)
 	case s.Repertoire != "" && discovers:
-		return nil, fmt.Errorf("%s trains one policy, not a repertoire: give --policy", s.Algorithm)
+		return nil, names.Wrongf("%s trains one policy, not a repertoire: give --policy", s.Algorithm)
 	case discovers:
 		return s.importPolicy(env, discovery.Count())
 	}
@@ -169,7 +170,7 @@ const maxSkills = 1 << 14
 func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	spec := env.Spec()
 	if spec.Descriptor.Kind == envs.None {
-		return nil, fmt.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
+		return nil, names.Wrongf("%s has no descriptor, which a repertoire needs", spec.Name)
 	}
 	var settings importSettings
 	if err := s.assign(spec, &settings, &settings); err != nil {
@@ -285,12 +286,9 @@ func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.
 
 // readNPY reads an .npy file, and returns its path as the array's name in errors.
 func readNPY(path string) (name string, a npz.Array, err error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return path, a, fmt.Errorf("%s is a folder, not an .npy file", path)
-	}
 	a, err = npz.ReadNPY(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("there is no file %s", path)
+	if errors.As(err, new(*fs.PathError)) {
+		err = fmt.Errorf("%s: %w", path, names.File(err, "give the path of an .npy file"))
 	}
 	return path, a, err
 }
@@ -314,7 +312,7 @@ var repertoireArrays = map[string]int{"genotypes": 2, "fitnesses": 1, "descripto
 func readRepertoire(path string) (map[string]npz.Array, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("there is no repertoire %s: give a folder with genotypes.npy, "+
+		return nil, names.Wrongf("there is no repertoire %s: give a folder with genotypes.npy, "+
 			"fitnesses.npy, descriptors.npy and centroids.npy, or an .npz file", path)
 	}
 	file := path

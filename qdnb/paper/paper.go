@@ -16,9 +16,7 @@
 package paper
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,6 +24,7 @@ import (
 
 	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/lists"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
@@ -102,8 +101,8 @@ type Data struct {
 // and counted in Tables.
 func Open(dir string) (*Data, error) {
 	path := filepath.Join(dir, PlanFile)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no %s: make the runs with experiments.Prepare in a notebook, or "+
+	if _, err := os.Stat(path); err != nil {
+		return nil, names.Wrongf("%s has no %s: make the runs with experiments.Prepare in a notebook, or "+
 			"`make experiments`", dir, PlanFile)
 	}
 	d := &Data{Dir: dir}

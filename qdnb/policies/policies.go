@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -54,11 +53,11 @@ func Select(run *runs.Run, numbers, cells []int) (*Set, error) {
 	}
 	switch {
 	case len(numbers) > 0 && len(cells) > 0:
-		return nil, errors.New("skills and cells are mutually exclusive: give one of them")
+		return nil, names.Wrongf("skills and cells are mutually exclusive: give one of them")
 	case len(numbers) > 0 && !run.HasSkills() && run.HasRepertoire():
-		return nil, fmt.Errorf("%s has a repertoire and no skills: give a cell", run.Name())
+		return nil, names.Wrongf("%s has a repertoire and no skills: give a cell", run.Name())
 	case len(cells) > 0 && !run.HasRepertoire() && run.HasSkills():
-		return nil, fmt.Errorf("%s has skills and no repertoire: give a skill", run.Name())
+		return nil, names.Wrongf("%s has skills and no repertoire: give a skill", run.Name())
 	case !run.HasSkills() && !run.HasRepertoire():
 		return nil,
 			fmt.Errorf("%s has neither skills nor a repertoire yet: train it to the end first", run.Dir)

@@ -181,7 +181,7 @@ func TestReadingWhatIsNotThere(t *testing.T) {
 	errtest.Want(t, errtest.Of(w.Repertoire()), "finish training")
 	errtest.Want(t, errtest.Of(w.Metrics()), "logged nothing")
 	errtest.Equal(t, "snapshots", len(must.Get(w.Snapshots())), 0)
-	for text, says := range map[string]string{`{"generation":`: "not valid JSON: unexpected end",
+	for text, says := range map[string]string{`{"generation":`: "not valid JSON: it ends too early",
 		`{"generation":"x"}`: "(generation has the wrong type (string))", `[]`: "(its value has the wrong type (array))"} {
 		must.Do(os.WriteFile(filepath.Join(w.Dir, statusFileName), []byte(text), 0o666))
 		errtest.Want(t, errtest.Of(Open(w.Dir)), "status.json is damaged", says)

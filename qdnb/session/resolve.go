@@ -9,6 +9,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/records"
@@ -47,12 +48,12 @@ func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env)
 	name := cmp.Or(s.Name, s.Algorithm, "this run")
 	switch {
 	case spec.Descriptor.Kind == envs.None:
-		return fmt.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
+		return names.Wrongf("%s has no descriptor, which a repertoire needs", spec.Name)
 	case simulated && (observes || s.Corrected > 0):
-		return fmt.Errorf("%s needs transitions or rollouts, which a simulator on the host does not return: "+
+		return names.Wrongf("%s needs transitions or rollouts, which a simulator on the host does not return: "+
 			"use map-elites, cma-mae, dns or mome, without Corrected", name)
 	case spec.Observations == 0 && observes:
-		return fmt.Errorf("%s learns from observations, of which %s has none: use an algorithm "+
+		return names.Wrongf("%s learns from observations, of which %s has none: use an algorithm "+
 			"that does not, such as map-elites", name, spec.Name)
 	case discrete && s.Loop == nil && !entry.DiscreteActions:
 		return fmt.Errorf("%s has discrete actions, which %s does not learn: use ppo", spec.Name, s.Algorithm)

@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
@@ -14,6 +13,7 @@ import (
 	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/mujoco/compiler"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
@@ -73,7 +73,7 @@ func (s PeerSpec) play(ctx context.Context, run *runs.Run) (c Compared, err erro
 	rigid := envs.RigidOf(env)
 	robot, ok := envs.Robot(env)
 	if !ok {
-		return c, fmt.Errorf("%s is no robot of `qdnb train --robot` or Spec.Robot: MuJoCo needs its compiled model", run.Name())
+		return c, names.Wrongf("%s is no robot of `qdnb train --robot` or Spec.Robot: MuJoCo needs its compiled model", run.Name())
 	}
 	var cells []int
 	if s.Cell >= 0 {

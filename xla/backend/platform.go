@@ -197,7 +197,7 @@ func load(kind Kind, path string) (*Platform, error) {
 		return p, nil
 	}
 	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("no PJRT plugin at %s", path)
+		return nil, names.Wrongf("no PJRT plugin at %s", path)
 	}
 	if err := checkAddressSpace(spaceOfXLA); err != nil {
 		return nil, err

@@ -13,9 +13,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"example.com/qdnb/envs/mujoco"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/internal/wheel"
 )
@@ -28,21 +30,23 @@ var (
 	compileScript string
 )
 
+// want is what helps if a robot's file is not there.
+const want = "give the path of an XML, a URDF, or a compiled model (.json)"
+
+// notXML matches MuJoCo's error for a text that is no XML: what it was reading, and the line where that begins.
+var notXML = regexp.MustCompile(`^XML parse error.*Error=XML_ERROR_(\w+) .*Line number=(\d+)`)
+
 // ReadFile reads a robot from a compiled model as JSON, whose name ends in .json, or has MuJoCo
 // compile an XML or a URDF ([Compile]).
 func ReadFile(ctx context.Context, path string) (mujoco.Model, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return mujoco.Model{}, errors.New("it is a folder")
-	}
 	if !strings.EqualFold(filepath.Ext(path), ".json") {
 		return Compile(ctx, path)
 	}
-	file, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return mujoco.Model{}, err
+		return mujoco.Model{}, names.File(err, want)
 	}
-	defer file.Close()
-	return mujoco.ReadModel(file)
+	return mujoco.ReadModel(bytes.NewReader(text))
 }
 
 // Compile has MuJoCo compile an XML or a URDF, with the files that it includes and its meshes. What
@@ -109,6 +113,10 @@ func run(ctx context.Context, script, path string, args ...string) ([]byte, erro
 	}
 	if err := json.Unmarshal(stdout.Bytes(), &answer); err != nil {
 		return nil, fmt.Errorf("the answer of MuJoCo in %s cannot be read: %w", python.path, err)
+	}
+	if broken := notXML.FindStringSubmatch(answer.Error); broken != nil {
+		return nil, fmt.Errorf("not valid XML: the text that begins in line %s does not end, or is wrong (%s): correct it, or "+
+			"restore the file if it was cut off", broken[2], broken[1])
 	}
 	if answer.Error != "" {
 		return nil, errors.New(answer.Error)

@@ -62,6 +62,8 @@ func TestErrorsAreOneLine(t *testing.T) {
 			"cannot be fetched (pip could not fetch mujoco-core: no route to host): check the network"},
 		{"echo 311 cpython-311 True none", "echo 'ERROR: No space left on device' >&2; exit 1", "set XDG_CACHE_HOME"},
 		{"echo 311 cpython-311 True 4.0.0", "echo '{\"error\":\"XML Error: line 3\"}'", "XML Error: line 3"},
+		{"echo 311 cpython-311 True 4.0.0", "echo '{\"error\":\"XML parse error 10:; Error=XML_ERROR_PARSING_COMMENT " +
+			"ErrorID=10 (0xa) Line number=7\"}'", "not valid XML: the text that begins in line 7 does not end, or is wrong (PARSING_"},
 		{"echo 311 cpython-311 True 4.0.0", "echo '{\"value\":{}}'", "MuJoCo \"\""},
 		{"echo 311 cpython-311 True 4.0.0", "echo surprise", "cannot be read"},
 		{"echo 311 cpython-311 True 4.0.0", "echo Traceback >&2; echo SystemError: it broke >&2; exit 1",
@@ -73,7 +75,6 @@ func TestErrorsAreOneLine(t *testing.T) {
 	fakePython(t, "echo 311 cpython-311 True none", "")
 	t.Setenv(wheel.NoDownloadEnv, "1")
 	errtest.Want(t, compile(), "$QDNB_NO_DOWNLOAD forbids fetching it", "-m pip install mujoco-core==4.0.0`")
-	errtest.Want(t, errtest.Of(Compile(t.Context(), "none.xml")), "there is no such file: give the path of an XML")
 }
 
 // A compiled model is compiled once: again only if a file that it may be made of changes or appears.
@@ -165,7 +166,7 @@ func TestMuJoCoReads(t *testing.T) {
 		{`<mujoco><worldbody><body><joint bad="1"/></body></worldbody></mujoco>`, "", "'bad'; Element 'joint', line 1"},
 		{`<mujoco><include file="no.xml"/></mujoco>`, "", "Error opening file 'no.xml'"},
 		{`<robot name="r"><link name="base"/></robot>`, "", ""},
-		{`<mujoco`, "", "XML"},
+		{`<mujoco`, "", "not valid XML: the text that begins in line 1 does not end"},
 	} {
 		m, err := Compile(t.Context(), write(t, dir, "x.xml", c.text))
 		if c.err != "" {
@@ -384,5 +385,10 @@ func writeReference(t *testing.T, path, base string, model mujoco.Model) {
 }
 
 func TestMissingFileSaysWhatToGive(t *testing.T) {
-	errtest.Want(t, errtest.Of(Compile(t.Context(), filepath.Join(t.TempDir(), "no.xml"))), "there is no such file", "URDF")
+	dir := t.TempDir()
+	for path, says := range map[string]string{"no.xml": "there is no such file: give the path", "no.json": "there is no such file",
+		".": "it is a folder: give the path", write(t, dir, "empty.xml", ""): "empty: restore it",
+		filepath.Join(write(t, dir, "file", "x"), "a.xml"): "there is no such file"} {
+		errtest.Want(t, errtest.Of(ReadFile(t.Context(), path)), says)
+	}
 }

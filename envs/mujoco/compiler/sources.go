@@ -7,7 +7,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,15 +14,16 @@ import (
 	"strings"
 
 	"example.com/qdnb/envs/mujoco"
+	"example.com/qdnb/internal/names"
 )
 
 // keyOf returns the name under which the compiled model of a file is kept: a hash of the file, of all
 // files that it may refer to, the scripts and the version of MuJoCo.
 func keyOf(path string) (string, error) {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return "", errors.New("there is no such file: give the path of an XML, a URDF, or a compiled model (.json)")
-	} else if err != nil {
-		return "", err
+	if text, err := os.ReadFile(path); err != nil {
+		return "", names.File(err, want)
+	} else if len(text) == 0 {
+		return "", errors.New("the file is empty: restore it")
 	}
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s %q %q ", mujoco.Version, modelScript, compileScript)
@@ -45,7 +45,7 @@ func keyOf(path string) (string, error) {
 // in an attribute "file" and the like, in each folder in which it may be. Not all of them exist.
 func sources(path string) []string {
 	root := filepath.Dir(path)
-	found, folders, names := map[string]bool{}, map[string]bool{"": true}, map[string]bool{}
+	found, folders, named := map[string]bool{}, map[string]bool{"": true}, map[string]bool{}
 	for queue := []string{filepath.Base(path)}; len(queue) > 0; queue = queue[1:] {
 		file := queue[0]
 		data, err := os.ReadFile(filepath.Join(root, file))
@@ -66,7 +66,7 @@ func sources(path string) []string {
 					folders[a.Value] = true
 				case !strings.HasPrefix(name, "file"): // file, fileright, filename
 				default:
-					names[a.Value], names[filepath.Base(a.Value)] = true, true
+					named[a.Value], named[filepath.Base(a.Value)] = true, true
 					if ext := strings.ToLower(filepath.Ext(a.Value)); ext == ".xml" || ext == ".urdf" {
 						queue = append(queue, a.Value, filepath.Join(filepath.Dir(file), a.Value))
 					}
@@ -75,7 +75,7 @@ func sources(path string) []string {
 		}
 	}
 	for folder := range folders {
-		for name := range names {
+		for name := range named {
 			if !filepath.IsAbs(name) {
 				name = filepath.Join(folder, name)
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -39,6 +40,9 @@ func Write(path string, write func(io.Writer) error) (err error) {
 		if err != nil {
 			f.Close() // a second Close only fails
 			os.Remove(f.Name())
+		}
+		if at := (*fs.PathError)(nil); errors.As(err, &at) && at.Path == f.Name() {
+			err = &fs.PathError{Op: at.Op, Path: path, Err: at.Err}
 		}
 	}()
 	buffered := bufio.NewWriterSize(f, 1<<16)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/runs"
@@ -230,7 +231,8 @@ const smerlTargetsHeader = "env,seeds,target,margin"
 func ReadSMERLTargets(path string) ([]SMERLTarget, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("SMERL's targets: %w; write them with `qdnb sweep results` for the experiment smerl-targets", err)
+		return nil, fmt.Errorf("SMERL's targets %s: %w", path,
+			names.File(err, "write them with `qdnb sweep results` for the experiment smerl-targets"))
 	}
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()

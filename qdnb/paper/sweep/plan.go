@@ -18,10 +18,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -30,7 +30,7 @@ import (
 func Read(r io.Reader, name string) ([]Line, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, names.File(err, advice))
 	}
 	var lines []Line
 	first := map[string]int{}
@@ -56,13 +56,14 @@ func Read(r io.Reader, name string) ([]Line, error) {
 	return lines, nil
 }
 
+// advice is what helps if there is no plan.
+const advice = "write one with `qdnb sweep plan --experiment training > plan.jsonl`"
+
 // ReadFile reads a plan from a file.
 func ReadFile(path string) ([]Line, error) {
 	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("plan %s does not exist: write one with `qdnb sweep plan --experiment training > %s`", path, path)
-	} else if err != nil {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("plan %s: %w", path, names.File(err, advice))
 	}
 	defer file.Close()
 	return Read(file, path)

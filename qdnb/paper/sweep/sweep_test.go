@@ -122,7 +122,7 @@ func TestReadRefuses(t *testing.T) {
 	for _, empty := range []string{"", "\n\n"} {
 		errtest.Want(t, errtest.Of(Read(strings.NewReader(empty), "plan")), "empty")
 	}
-	errtest.Want(t, errtest.Of(ReadFile("no/such/plan")), "plan no/such/plan does not exist")
+	errtest.Want(t, errtest.Of(ReadFile("no/such/plan")), "plan no/such/plan: there is no such file: write one")
 }
 
 // A plan that was read can be written, and reads back the same.
