@@ -204,6 +204,11 @@ func TestRunsThatCannotResume(t *testing.T) {
 			must.Do(os.WriteFile(path, data, 0o666))
 		})
 	}
+	cut := func(pattern string, share float64) func(string) {
+		return each(pattern, func(path string) {
+			must.Do(os.Truncate(path, int64(share*float64(must.Get(os.Stat(path)).Size()))))
+		})
+	}
 	partOfBuffer := func(dir string) { // as a process leaves that is killed while it deletes the buffer
 		must.Do(os.MkdirAll(filepath.Join(dir, "replay"), 0o777))
 		must.Do(os.WriteFile(filepath.Join(dir, "replay", "000000000000-000000000001.npz"), nil, 0o666))
@@ -229,7 +234,12 @@ func TestRunsThatCannotResume(t *testing.T) {
 		{whole.Dir, longer, damaged, []func(string){remove("status.json"), flip(state)}},
 		{whole.Dir, longer, damaged, []func(string){kill, flip(state)}},
 		{whole.Dir, longer, "has a checkpoint, but no valid metrics.csv", []func(string){remove("metrics.csv")}},
+		{whole.Dir, longer, "has a checkpoint, but no valid metrics.csv", []func(string){cut("metrics.csv", 0.9)}},
 		{whole.Dir, again, "lacks its repertoire.npz", []func(string){remove("repertoire.npz")}},
+		{whole.Dir, again, "its repertoire.npz is damaged (", []func(string){cut("repertoire.npz", 0.9)}},
+		{whole.Dir, again, "its metrics.csv is damaged (", []func(string){cut("metrics.csv", 0.1)}},
+		{whole.Dir, again, "its metrics.csv is damaged (it lacks rows up to generation 2)", []func(string){cut("metrics.csv", 0.9)}},
+		{sac.Dir, smallDiscovery("sac", "", 11), "its skills.npz is damaged (", []func(string){cut("skills.npz", 0.5)}},
 		{unfinished, half, "generations and ", []func(string){remove(state)}},
 		{unfinished, half, "but it has " + lost, []func(string){remove("checkpoints")}},
 		{unfinished, half, "has been trained, but it has " + lost, []func(string){remove("status.json"), remove("checkpoints")}},

@@ -74,7 +74,7 @@ func Resume(root string, c Config, status *Status,
 // left rows and snapshots, but no status that counts them.
 func (w *Writer) lost(from Checkpoint) string {
 	if from.Generation >= 0 {
-		if _, err := w.Metrics(); err != nil {
+		if err := w.checkMetrics(); err != nil {
 			return fmt.Sprintf("has a checkpoint, but no valid %s", metricsFile)
 		}
 		return ""

@@ -12,9 +12,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/names"
+	"example.com/qdnb/internal/npz"
 )
 
 // Names within a run's folder.
@@ -48,7 +50,7 @@ func Open(dir string) (*Run, error) {
 	file := filepath.Join(r.Dir, configFile)
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no run in %s: it has no %s", r.Dir, configFile)
+		return nil, names.Wrongf("no run in %s: it has no %s", r.Dir, configFile)
 	} else if err != nil {
 		return nil, err
 	}
@@ -162,12 +164,63 @@ func (r *Run) uses() error {
 	return Given(r)
 }
 
+// Intact returns an error if results of a finished run are missing, cut off or older than its end.
+func (r *Run) Intact() error {
+	damaged := ""
+	note := func(name string, err error) {
+		if err != nil {
+			damaged = fmt.Sprintf("its %s is damaged (%s)", name, strings.TrimPrefix(err.Error(), filepath.Join(r.Dir, name)+": "))
+		}
+	}
+	switch {
+	case r.Config.Algorithm == "adaptation": // it has no repertoire
+	case !r.HasRepertoire():
+		damaged = "lacks its " + repertoireFile
+	default:
+		_, err := readRepertoireFile(filepath.Join(r.Dir, repertoireFile), centroidsPath(r.Dir, r.Config.Env), false)
+		note(repertoireFile, err)
+	}
+	if r.HasSkills() {
+		_, err := npz.ReadFile(filepath.Join(r.Dir, skillsFile), readSkills)
+		note(skillsFile, err)
+	}
+	note(metricsFile, r.checkMetrics())
+	if damaged == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is finished, but %s: restore that, or --fresh sets the run aside and starts again", r.Dir, damaged)
+}
+
+// checkMetrics returns an error if metrics.csv is damaged, or ends before a finished run does.
+func (r *Run) checkMetrics() error {
+	table, err := ReadTable(filepath.Join(r.Dir, metricsFile))
+	if err != nil || !r.Status.Finished || r.Status.Backend == Imported {
+		return err
+	}
+	if n := len(table.Rows); n == 0 || table.Rows[n-1][0] < float64(r.Status.Generation) {
+		return fmt.Errorf("it lacks rows up to generation %d", r.Status.Generation)
+	}
+	return nil
+}
+
 // Metrics reads metrics.csv.
 func (r *Run) Metrics() (*Table, error) {
 	if err := r.uses(); err != nil {
 		return nil, err
 	}
-	return ReadTable(filepath.Join(r.Dir, metricsFile))
+	table, err := ReadTable(filepath.Join(r.Dir, metricsFile))
+	if r.HasMetrics() {
+		err = restorable(err)
+	}
+	return table, err
+}
+
+// restorable adds to the error of a damaged file of results what helps.
+func restorable(err error) error {
+	if err != nil {
+		err = fmt.Errorf("%w; restore the file, or train the run again with --fresh (Spec.Fresh)", err)
+	}
+	return err
 }
 
 // Repertoire reads repertoire.npz with its genotypes, which can take hundreds of megabytes; see
@@ -188,7 +241,7 @@ func (r *Run) repertoire(genotypes bool) (*Repertoire, error) {
 	case errors.Is(err, errNoGenotypes):
 		return nil, r.shippedWithout()
 	}
-	return repertoire, err
+	return repertoire, restorable(err)
 }
 
 // Snapshots reads the snapshots of the repertoire, ordered by generation. Those of a shipped run

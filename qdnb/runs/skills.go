@@ -269,7 +269,7 @@ func (r *Run) Evaluation() (*Skills, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no %s: the algorithm does not write one, or training is not finished", r.Dir, skillsFile)
 	}
-	return skills, err
+	return skills, restorable(err)
 }
 
 // SaveSkills writes skills.npz.

@@ -14,6 +14,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/cell"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/algorithms/scoring"
@@ -57,7 +58,7 @@ func Load(spec Spec) (*runs.Run, error) {
 		return nil, fmt.Errorf("%s ended before the budget of the Spec, %v: train it with the same "+
 			"Spec to extend it", run.Dir, t.Spec.Budget)
 	}
-	return run, nil
+	return run, run.Intact()
 }
 
 // TrainSeeds is [Train] for runs of a spec that differ only in their seeds, one after the other.
@@ -69,7 +70,7 @@ func TrainSeeds(ctx context.Context, spec Spec, seeds ...int64) (found []*runs.R
 	said := map[string]bool{}
 	for i, seed := range seeds {
 		if slices.Contains(seeds[:i], seed) {
-			return nil, fmt.Errorf("seed %d is given twice", seed)
+			return nil, names.Wrongf("seed %d is given twice", seed)
 		}
 		spec.Seed = seed
 		t, err := spec.Training(ctx)
@@ -152,9 +153,8 @@ func (t Training) run(ctx context.Context) (*runs.Run, error) {
 		}
 	}
 	found, err = runs.Open(t.Dir())
-	if err == nil && found.Config.Algorithm != records.Adaptation && !found.HasRepertoire() {
-		err = fmt.Errorf("%s is finished, but lacks its repertoire.npz: restore that, or --fresh sets the run aside "+
-			"and starts again", found.Dir)
+	if err == nil {
+		err = found.Intact()
 	}
 	if err == nil {
 		if err = found.Status.AllInvalid(); err != nil {
