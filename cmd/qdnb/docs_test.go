@@ -411,6 +411,10 @@ func TestNotebookCheckListsOutdatedOutputs(t *testing.T) {
 		stdout != "2 outputs name their runs; none that could be compared is outdated\n" {
 		t.Errorf("status %d, %s%s", status, stdout, stderr)
 	}
+	both := fmt.Sprintf(`{"qdnb_runs":{%q:2,%q:2}}`, small, large)
+	if stdout, stderr, status := check(trained(small), both); status != 0 {
+		t.Errorf("a comparison of two settings: status %d, %s%s", status, stdout, stderr)
+	}
 	if stdout, stderr, status := check(of(small+"x", 2)); status != 0 ||
 		!strings.HasPrefix(stdout, "outputs whose runs are not here: 1; ") {
 		t.Errorf("a run that is not shipped: status %d, %s%s", status, stdout, stderr)
@@ -448,8 +452,21 @@ func TestNotebookCheckListsOutdatedOutputs(t *testing.T) {
 			t.Errorf("status %d, %q, want %q", status, stdout, says)
 		}
 	}
+	// Runs of a shipped plan that other programs computed are said once, and are not outdated.
+	shipped := filepath.Join(dir, "shipped")
+	must.Do(os.CopyFS(shipped, os.DirFS(plan)))
+	for _, status := range must.Get(filepath.Glob(filepath.Join(shipped, "runs", "*", "status.json"))) {
+		text := string(must.Get(os.ReadFile(status)))
+		must.Do(os.WriteFile(status, []byte(strings.ReplaceAll(text, `"version":`, `"programs": "0123456789abcdef", "version":`)),
+			0o666))
+	}
+	shown := fmt.Sprintf(`{"qdnb_plans":{%q:%q}}`, shipped, must.Get(paper.Open(shipped)).Identity())
+	stdout, stderr, status := check(shown, shown)
+	if says := " shipped runs that were computed by other programs"; status != 0 || strings.Count(stdout, says) != 1 {
+		t.Errorf("shipped runs of other programs: status %d, %s%s", status, stdout, stderr)
+	}
 	_, _, _ = check(of(small, 1))
-	stdout, _, status := invoke(t, "notebook", "check", "--json", file)
+	stdout, _, status = invoke(t, "notebook", "check", "--json", file)
 	var list []outdatedOutput
 	if must.Do(json.Unmarshal([]byte(stdout), &list)); status != 1 || len(list) != 1 || list[0].Cell != 1 ||
 		list[0].Outdated[filepath.Base(small)] == "" {
@@ -457,7 +474,7 @@ func TestNotebookCheckListsOutdatedOutputs(t *testing.T) {
 	}
 	must.Do(os.WriteFile(file, []byte(`{"cells":[1]}`), 0o666))
 	refuses(t, mistake{[]string{"notebook", "check", file}, 1, "is not a notebook: cells has the wrong type (number)"},
-		mistake{[]string{"notebook", "check", programs + "x"}, 1, "no such file"},
+		mistake{[]string{"notebook", "check", programs + "x"}, exitUsage, "no such file: give"},
 		mistake{[]string{"notebook", "check", filepath.Join(dir, large, "metrics.csv")}, 1, "is not a notebook"},
 		mistake{[]string{"notebook", "check", filepath.Join(dir, large, "config.json")}, 1, "it has no cells"})
 }

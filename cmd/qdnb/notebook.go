@@ -72,12 +72,12 @@ type notebook struct {
 
 // Run lists outdated outputs.
 func (c *checkCmd) Run() error {
-	var origins session.Origins
+	plans := plans{found: map[string]plan{}}
 	outdated, named, absent := []outdatedOutput{}, 0, 0
 	bar := progress.NewBar("outputs", c.JSON)
 	for i, file := range c.Files {
 		bar.Update(float64(i)/float64(len(c.Files)), file)
-		found, n, away, err := checkNotebook(&origins, file)
+		found, n, away, err := checkNotebook(&plans, file)
 		if err != nil {
 			bar.Close()
 			return err
@@ -92,6 +92,13 @@ func (c *checkCmd) Run() error {
 	} else {
 		for _, line := range byReason(outdated) {
 			fmt.Fprintln(stdout, line)
+		}
+		for _, dir := range slices.Sorted(maps.Keys(plans.found)) {
+			if p := plans.found[dir]; p.others > 0 && p.shipped {
+				fmt.Fprintf(stdout, "%s has %d shipped runs that were computed by other programs than today's (%s): cells that "+
+					"show them are right, and to renew them run its plan again (`qdnb sweep run`) and ship that (`qdnb sweep ship`)\n",
+					dir, p.others, strings.Join(slices.Sorted(maps.Keys(p.of)), ", "))
+			}
 		}
 		if absent > 0 {
 			fmt.Fprintf(stdout, "outputs whose runs are not here: %d; rerun their cells to compare them\n", absent)
@@ -108,10 +115,10 @@ func (c *checkCmd) Run() error {
 
 // checkNotebook returns the outdated outputs of a notebook, how many outputs name their runs, and how many of those show
 // a run that is absent, as runs that are not shipped are in a new checkout.
-func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOutput, named, absent int, err error) {
+func checkNotebook(plans *plans, file string) (outdated []outdatedOutput, named, absent int, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, 0, 0, err
+		return nil, 0, 0, fmt.Errorf("%s: %w", file, names.File(err, "give the path of a notebook, as in notebooks/watch.ipynb"))
 	}
 	var book notebook
 	if err := json.Unmarshal(text, &book); err != nil {
@@ -120,8 +127,10 @@ func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOu
 	if book.Cells == nil {
 		return nil, 0, 0, fmt.Errorf("%s is not a notebook: it has no cells", file)
 	}
-	trained, number := map[string]string{}, 0 // the last one that a cell trained, by the name without its hash
-	kept := map[string]bool{}                 // all that cells trained
+	// The last one that a cell trained, by the name without its hash. An output that compares it with another is not
+	// outdated.
+	trained, number := map[string]string{}, 0
+	kept := map[string]bool{} // all that cells trained
 	type showing struct {
 		outdatedOutput
 		runs  map[string]int    // the generations shown, by folder
@@ -143,7 +152,7 @@ func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOu
 			outputs = append(outputs, o)
 			for dir := range o.runs {
 				if output.Metadata[cell.TrainedKey] != nil {
-					trained[withoutHash(dir)], kept[dir] = path.Base(dir), true
+					trained[withoutHash(dir)], kept[dir] = dir, true
 				}
 			}
 		}
@@ -152,15 +161,16 @@ func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOu
 		away := 0
 		for dir, generation := range o.runs {
 			reason := ""
-			if now := trained[withoutHash(dir)]; now != "" && !kept[dir] {
-				reason = "has other settings than " + now + ", which a cell trained"
+			now := trained[withoutHash(dir)]
+			if _, both := o.runs[now]; now != "" && !kept[dir] && !both {
+				reason = "has other settings than " + path.Base(now) + ", which a cell trained"
 			}
 			dir = resolve(file, dir)
 			run, err := runs.Open(dir)
 			if err != nil {
 				away = 1
 			} else {
-				reason = cmp.Or(reason, whyOutdated(origins, run, generation))
+				reason = cmp.Or(reason, whyOutdated(&plans.origins, run, generation))
 			}
 			if reason != "" {
 				o.Outdated[filepath.Base(dir)] = reason
@@ -168,7 +178,7 @@ func checkNotebook(origins *session.Origins, file string) (outdated []outdatedOu
 		}
 		for dir, identity := range o.plans {
 			dir = resolve(file, dir)
-			if reason := whyPlanOutdated(origins, dir, identity); reason != "" {
+			if reason := plans.open(dir).whyOutdated(identity); reason != "" {
 				o.Outdated[filepath.Base(dir)] = reason
 			}
 		}
@@ -202,24 +212,46 @@ func whyOutdated(origins *session.Origins, run *runs.Run, generation int) string
 	return ""
 }
 
-// whyPlanOutdated says why the runs of a plan's folder are no longer those that an output shows, or that this build would
-// compute.
-func whyPlanOutdated(origins *session.Origins, dir, identity string) string {
-	data, err := paper.Open(dir)
-	if err != nil {
-		return "is not there any more"
+// plans are the states of plans' folders.
+type plans struct {
+	origins session.Origins
+	found   map[string]plan
+}
+
+type plan struct {
+	identity string          // "" if it is not there
+	others   int             // runs that were computed by other programs than today's
+	of       map[string]bool // their algorithms and environments
+	shipped  bool
+}
+
+func (p *plans) open(dir string) plan {
+	found, known := p.found[dir]
+	if known {
+		return found
 	}
-	if now := data.Identity(); now != identity {
-		return fmt.Sprintf("is shown with %s and now has %s", identity, now)
-	}
-	others := 0
-	for name := range data.Generations {
-		if run, err := data.Run(name); err == nil && origins.Of(run) == session.OtherPrograms {
-			others++
+	if data, err := paper.Open(dir); err == nil {
+		found = plan{data.Identity(), 0, map[string]bool{}, data.About != nil}
+		for name := range data.Generations {
+			if run, err := data.Run(name); err == nil && p.origins.Of(run) == session.OtherPrograms {
+				found.others, found.of[run.Config.Algorithm+" on "+run.Config.Env] = found.others+1, true
+			}
 		}
 	}
-	if others > 0 {
-		return fmt.Sprintf("has %d runs that were computed by other programs than today's", others)
+	p.found[dir] = found
+	return found
+}
+
+// whyOutdated says why the runs of a plan are no longer those that an output shows, or that this build would compute.
+// Shipped runs remain those that cells show when they are rerun.
+func (p plan) whyOutdated(identity string) string {
+	switch {
+	case p.identity == "":
+		return "is not there any more"
+	case p.identity != identity:
+		return fmt.Sprintf("is shown with %s and now has %s", identity, p.identity)
+	case p.others > 0 && !p.shipped:
+		return fmt.Sprintf("has %d runs that were computed by other programs than today's", p.others)
 	}
 	return ""
 }
