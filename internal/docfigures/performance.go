@@ -93,7 +93,7 @@ func performance(context.Context, string) (figures.Grid, error) {
 		rows = append(rows, figures.Interval{Value: math.NaN(), Low: math.NaN(), High: math.NaN(),
 			Style: &figures.Style{Name: bars[i].name}})
 	}
-	panel, err := figures.MarkedIntervals(figures.Axes{XLabel: "Speed-up",
+	panel, err := figures.MarkedIntervals(figures.Axes{Title: "Time of a peer divided by qdnb's", XLabel: "Speed-up",
 		LogX: true, XLimits: [2]float64{0.8, 1.6 * most}}, rows, "")
 	if err != nil {
 		return figures.Grid{}, err

@@ -71,7 +71,11 @@ func determinism(ctx context.Context, folder string) (figures.Grid, error) {
 				lines = append(lines, line)
 			}
 		}
-		panels.Add(figures.Lines(figures.Axes{Title: env, XLabel: "Generation", YLabel: "QD score"}, lines...))
+		title := "MAP-Elites on " + env
+		if env == "pointmaze" {
+			title += ": backends coincide"
+		}
+		panels.Add(figures.Lines(figures.Axes{Title: title, XLabel: "Generation", YLabel: "QD score"}, lines...))
 	}
 	return panels.InRows(2)
 }
@@ -115,7 +119,8 @@ func faults(ctx context.Context, folder string) (figures.Grid, error) {
 				X: []float64{at, at}, Y: []float64{0, top},
 				Style: &figures.Style{Name: "Resumed here", Color: grey, Dashes: dotted}})
 		}
-		panels.Add(figures.Lines(figures.Axes{XLabel: "Generation", YLabel: metric.label}, append(lines, one, other)...))
+		panels.Add(figures.Lines(figures.Axes{Title: "MAP-Elites on pointmaze", XLabel: "Generation",
+			YLabel: metric.label}, append(lines, one, other)...))
 	}
 	return panels.InRows(2)
 }

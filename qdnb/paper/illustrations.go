@@ -59,7 +59,7 @@ var illustrations = []illustration{
 	{film: "walker-uni", title: "walker-uni", view: near(1.1, 0)},
 	{film: "halfcheetah-uni", title: "halfcheetah-uni", view: near(1.1, 0)},
 	{film: "halfcheetah-hurdles", title: "halfcheetah-hurdles",
-		view: from(scene.Vec{-3.6, -4.8, 2.6}, scene.Vec{3.1, 0.9, 0.1}, 38)},
+		view: from(scene.Vec{-4.6, -3.6, 2.2}, scene.Vec{3, 0.1, 0.3}, 34)},
 	{film: "ant-uni", title: "gravity", view: near(1.55, 0.6), notes: gravity},
 	{film: "ant-uni leg", title: "leg dysfunction, ant", view: near(1.2, 0)},
 	{film: "walker-uni leg", title: "leg dysfunction, walker", view: near(1.1, 0)},
@@ -152,6 +152,9 @@ func gravity(f *scene.Film, c scene.Camera) (labels []figures.Label) {
 	return labels
 }
 
+// highest is how far up a label fits below the upper wall of the maze, m.
+const highest = 37
+
 // targets enlarges the targets and writes their numbers of table 3 above them.
 func targets(f *scene.Film, c scene.Camera) (labels []figures.Label) {
 	for i := range f.Bodies {
@@ -163,7 +166,9 @@ func targets(f *scene.Film, c scene.Camera) (labels []figures.Label) {
 		b.Shapes[0].Radius = 0.9
 		b.Pose.Position[2] = 0.9
 		above := b.Pose.Position
-		above[1] += 2.6
+		if above[1] += 2.6; above[1] > highest { // it would lie on the wall
+			above[0], above[1] = above[0]+2, highest
+		}
 		x, y, _ := c.Project(above, pictureWidth, pictureHeight)
 		labels = append(labels, figures.Label{Text: fmt.Sprint(number), X: x, Y: y})
 	}
