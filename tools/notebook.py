@@ -345,6 +345,8 @@ def arguments() -> argparse.Namespace:
     page.add_argument("notebooks", nargs="+", type=Path, metavar="NOTEBOOK")
     page.add_argument("--html", type=Path, required=True, metavar="DIR", help="folder for the pages")
     args = parser.parse_args()
+    if args.command == "run" and (args.jobs < 1 or args.expect_png < 0 or (args.timeout or 1) < 0):
+        run.error("--jobs must be 1 or more, and --timeout and --expect-png not negative")
     if args.command == "run" and args.smoke and args.in_place:
         run.error("--smoke changes cells: it cannot write over the originals")
     return args

@@ -32,6 +32,15 @@ class TestSideBySide(unittest.TestCase):
         self.assertEqual(out.getvalue(), "FAIL killed.ipynb: its process was ended by signal 9\n")
 
 
+class TestArguments(unittest.TestCase):
+    def test_values_that_make_no_sense_are_refused(self) -> None:
+        for flags in (["--jobs", "0"], ["--timeout", "-1"], ["--expect-png", "-3"], ["--smoke", "--in-place"]):
+            with mock.patch.object(sys, "argv", ["notebook.py", "run", "a.ipynb", *flags]), \
+                    contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as refused:
+                notebook.arguments()
+            self.assertEqual(refused.exception.code, 2)
+
+
 class TestStart(unittest.TestCase):
     def test_a_kernel_that_does_not_start_is_started_again(self) -> None:
         died = RuntimeError("Kernel died before replying to kernel_info")
