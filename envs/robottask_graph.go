@@ -90,6 +90,10 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 	length := robotTasks[slices.Index(RobotTasks(), t.Task)].length
 	t.Steps = cmp.Or(t.Steps, int(math.Round(length/t.ControlStep)))
 	switch {
+	case !(t.Reach > 0 && t.ControlStep > 0 && t.Steps > 0 && t.Latency[0] >= 0 && t.Latency[1] >= 0 && t.LinkContacts >= 0):
+		return t, names.Wrongf("the reach %g rad, control steps of %g s, %d of them, a latency of %d and %d link contacts: want "+
+			"numbers above 0, or 0 for the default, and an episode longer than a control step", t.Reach, t.ControlStep, t.Steps,
+			min(t.Latency[0], t.Latency[1]), t.LinkContacts)
 	case !(t.Stride >= 0 && t.Stride*t.ControlStep <= 0.5):
 		return t, names.Wrongf("a stride must be between 0 and %g a second, half of the control steps, not %g",
 			0.5/t.ControlStep, t.Stride)

@@ -55,6 +55,11 @@ func TestGuessesOfRobots(t *testing.T) {
 		"unknown trunk \"torso\"":             {Trunk: "torso"},
 		"unknown task \"fly\"":                {Task: "fly"},
 		"keyframe":                            {Keyframe: "sitting"},
+		"the reach -1 rad":                    {Reach: -1},
+		"-4 of them":                          {Steps: -4},
+		"steps of 99 s, 0 of them":            {ControlStep: 99},
+		"a latency of -1":                     {Latency: [2]int{0, -1}},
+		"-1 link contacts":                    {LinkContacts: -1},
 		"commands and stride are of the task": {Commands: [][3]float64{{1, 0, 0}}},
 	} {
 		errtest.Want(t, errtest.Of(task.Environment(robots.Go1())), want)

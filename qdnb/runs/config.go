@@ -128,7 +128,7 @@ var fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]{0,99}$`)
 func (c Config) Validate() error {
 	for _, field := range [][2]string{{"algorithm", c.Algorithm}, {"env", c.Env}} {
 		if !fileName.MatchString(field[1]) {
-			return fmt.Errorf("%s %s is not a valid name; use up to 100 letters, digits and + . _ -",
+			return names.Wrongf("%s %s is not a valid name; use up to 100 letters, digits and + . _ -",
 				field[0], names.Quote(field[1]))
 		}
 	}

@@ -167,7 +167,7 @@ func (s Spec) environment(options ...envs.Option) (envs.Env, error) {
 	}
 	spec := s.Environment.Spec()
 	if slices.Contains(envs.Names(), spec.Name) {
-		return nil, fmt.Errorf("%q is the name of a built-in environment: choose another name in "+
+		return nil, names.Wrongf("%q is the name of a built-in environment: choose another name in "+
 			"the Spec of your environment", spec.Name)
 	}
 	env := s.Environment

@@ -1,7 +1,6 @@
 package evolution
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -49,7 +48,7 @@ func (s ArborescenceSettings) Check(_, individuals, _ int) error {
 // fits rejects a task without gradients.
 func (gradientArborescence) fits(task scoring.Task, _ int) error {
 	if _, ok := envs.Inner(task.Env).(*envs.BlackBox); !ok {
-		return fmt.Errorf("%s has no gradients of fitness and descriptor: use arm, sphere, rastrigin or an "+
+		return names.Wrongf("%s has no gradients of fitness and descriptor: use arm, sphere, rastrigin or an "+
 			"envs.BlackBox, or an algorithm that needs none, such as cma-mae", task.Env.Spec().Name)
 	}
 	return nil

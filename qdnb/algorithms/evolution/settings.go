@@ -10,6 +10,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/parts"
 	"example.com/qdnb/qdnb/algorithms"
 	"example.com/qdnb/qdnb/algorithms/records"
@@ -143,10 +144,10 @@ func (m *MapElites) Fits(env envs.Env) error {
 	_, box := envs.Inner(env).(*envs.BlackBox)
 	switch {
 	case spec.Observations == 0 && (len(m.Hidden) > 0 || m.Memory > 0 || !m.Weights.IsZero()):
-		return fmt.Errorf("hidden, memory and weights have no effect in %s, whose solutions are no networks: leave them out",
+		return names.Wrongf("hidden, memory and weights have no effect in %s, whose solutions are no networks: leave them out",
 			spec.Name)
 	case box && (m.Starts != 0 || m.EpisodeLength != spec.Length):
-		return fmt.Errorf("starts and episode_length have no effect in %s, which evaluates a solution in one step: leave "+
+		return names.Wrongf("starts and episode_length have no effect in %s, which evaluates a solution in one step: leave "+
 			"them out", spec.Name)
 	}
 	task := m.Task(env)
