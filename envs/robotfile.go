@@ -71,8 +71,8 @@ func (r StoredRobot) MarshalJSON() ([]byte, error) {
 func ReadRobot(ctx context.Context, path string, task RobotTask) (*Rigid, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".urdf":
-		return nil, names.Wrongf("%s: a URDF has no free joint, floor or actuators: write a scene.xml that has them and attaches "+
-			"it, of ten lines as in docs/guides/own_robot.md, and give that file", path)
+		return nil, names.Wrongf("%s: a URDF has no free joint, floor or actuators: write a scene.xml that has them and "+
+			"attaches it, of ten lines as in docs/guides/own_robot.md, and give that file", path)
 	case ".xml", ".json":
 	default:
 		return nil, names.Wrongf("%s: want a robot for MuJoCo, which ends in .xml or .json", path)

@@ -26,7 +26,8 @@ func TestNearest(t *testing.T) {
 	want = `unknown env "ant"; did you mean "ant-omni", "ant-trap" or "ant-uni"? known: ant-omni, ` +
 		"ant-trap, ant-uni, pointmaze"
 	errtest.Equal(t, "the error", err.Error(), want)
-	errtest.Equal(t, "of none", Unknown("keyframe", "home", nil).Error(), `unknown keyframe "home": there is none, so leave it out`)
+	want = `unknown keyframe "home": there is none, so leave it out`
+	errtest.Equal(t, "of none", Unknown("keyframe", "home", nil).Error(), want)
 }
 
 // Text from a file cannot break a line or fill a page.

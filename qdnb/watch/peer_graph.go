@@ -73,7 +73,8 @@ func (s PeerSpec) play(ctx context.Context, run *runs.Run) (c Compared, err erro
 	rigid := envs.RigidOf(env)
 	robot, ok := envs.Robot(env)
 	if !ok {
-		return c, names.Wrongf("%s is no robot of `qdnb train --robot` or Spec.Robot: MuJoCo needs its compiled model", run.Name())
+		return c, names.Wrongf("%s is no robot of `qdnb train --robot` or Spec.Robot: MuJoCo needs its compiled model",
+			run.Name())
 	}
 	var cells []int
 	if s.Cell >= 0 {
