@@ -114,7 +114,8 @@ func joined(args []string) (list []string) {
 }
 
 // withoutValue matches kong's error for a flag that ends the command, or is followed by another one.
-var withoutValue = regexp.MustCompile(`^(--?[a-z-]+): (?:expected .* value but got .*\((?:<EOL>|.* flag)\)|missing value).*$`)
+var withoutValue = regexp.MustCompile(
+	`^(--?[a-z-]+): (?:expected .* value but got .*\((?:<EOL>|.* flag)\)|missing value).*$`)
 
 // usage returns what is wrong with flags or arguments, in one line.
 func usage(err error) string {

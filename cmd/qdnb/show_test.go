@@ -318,7 +318,8 @@ func TestList(t *testing.T) {
 		t.Error(again)
 	}
 
-	refuses(t, mistake{[]string{"list", filepath.Join(root, "notes")}, exitUsage, "no runs in " + filepath.Join(root, "notes")},
+	refuses(t,
+		mistake{[]string{"list", filepath.Join(root, "notes")}, exitUsage, "no runs in " + filepath.Join(root, "notes")},
 		mistake{[]string{"list", filepath.Join(root, "none")}, exitUsage, "`qdnb train` makes one"})
 	t.Chdir(filepath.Dir(filepath.Dir(root)))
 	refuses(t, mistake{[]string{"list"}, 1, "no runs in runs; but in notebooks/runs: `qdnb list notebooks/runs` lists them"})

@@ -63,7 +63,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{"echo 311 cpython-311 True none", "echo 'ERROR: No space left on device' >&2; exit 1", "set XDG_CACHE_HOME"},
 		{"echo 311 cpython-311 True 4.0.0", "echo '{\"error\":\"XML Error: line 3\"}'", "XML Error: line 3"},
 		{"echo 311 cpython-311 True 4.0.0", "echo '{\"error\":\"XML parse error 10:; Error=XML_ERROR_PARSING_COMMENT " +
-			"ErrorID=10 (0xa) Line number=7\"}'", "not valid XML: the text that begins in line 7 does not end, or is wrong (PARSING_"},
+			"ErrorID=10 (0xa) Line number=7\"}'", "not valid XML: the text that begins in line 7 does not end, or is wrong (P"},
 		{"echo 311 cpython-311 True 4.0.0", "echo '{\"value\":{}}'", "MuJoCo \"\""},
 		{"echo 311 cpython-311 True 4.0.0", "echo surprise", "cannot be read"},
 		{"echo 311 cpython-311 True 4.0.0", "echo Traceback >&2; echo SystemError: it broke >&2; exit 1",
@@ -386,8 +386,8 @@ func writeReference(t *testing.T, path, base string, model mujoco.Model) {
 
 func TestMissingFileSaysWhatToGive(t *testing.T) {
 	dir := t.TempDir()
-	for path, says := range map[string]string{"no.xml": "there is no such file: give the path", "no.json": "there is no such file",
-		".": "it is a folder: give the path", write(t, dir, "empty.xml", ""): "empty: restore it",
+	for path, says := range map[string]string{"no.xml": "there is no such file: give the path",
+		"no.json": "there is no such file", ".": "it is a folder: give the path", write(t, dir, "empty.xml", ""): "empty: restore it",
 		filepath.Join(write(t, dir, "file", "x"), "a.xml"): "there is no such file"} {
 		errtest.Want(t, errtest.Of(ReadFile(t.Context(), path)), says)
 	}
