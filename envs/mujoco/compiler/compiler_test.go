@@ -387,7 +387,8 @@ func writeReference(t *testing.T, path, base string, model mujoco.Model) {
 func TestMissingFileSaysWhatToGive(t *testing.T) {
 	dir := t.TempDir()
 	for path, says := range map[string]string{"no.xml": "there is no such file: give the path",
-		"no.json": "there is no such file", ".": "it is a folder: give the path", write(t, dir, "empty.xml", ""): "empty: restore it",
+		"no.json": "there is no such file", ".": "it is a folder: give the path",
+		write(t, dir, "empty.xml", ""):                     "empty: restore it",
 		filepath.Join(write(t, dir, "file", "x"), "a.xml"): "there is no such file"} {
 		errtest.Want(t, errtest.Of(ReadFile(t.Context(), path)), says)
 	}
