@@ -72,7 +72,7 @@ func (s *System) Agree(ctx context.Context, p *xla.Platform, reference map[strin
 		if s, err = NewSystem(s.model, s.options); err != nil {
 			return nil, err
 		}
-		s.parted = true
+		s.parted, s.finely = true, true
 	}
 	c := comparison{System: s, context: ctx, platform: p, reference: reference, compiles: compiles}
 	defer func() {

@@ -14,6 +14,7 @@ type constraints struct {
 	Axes     []algebra.Vector // of each of [System.rows]; the x alone where it acts on one dof
 	Equal    []*Node          // of each equality: the changes of what it measures by the dofs, [n, nv, B]
 	Contacts []contact        // of each set
+	Visits   []visits         // of each of [System.selected]
 
 	Stiffness algebra.Num // D of the stacked rows; 0 where they do not act
 	Reference algebra.Num // aref
@@ -32,7 +33,7 @@ type contact struct {
 	Frame    [3]algebra.Vector // the normal, from the first geom to the second, and two tangents
 	Friction [5]algebra.Num    // see [parameters]
 	Flat     [5]bool           // where nothing moves against friction: both edges of a pyramid are one row, twice as stiff
-	Jacobian [6]*Node          // between links: of the motions of a perAxis by the dofs, [n, nv, B]
+	By       *Node             // see [visit]
 	Rows     *Node             // of some of the set's contacts: their rows among all, int32 [n, B]; nil: all
 }
 
@@ -50,6 +51,15 @@ func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num,
 	s.constrainEqual(&c, &rows, k, q, v)
 	s.constrainContacts(&c, &rows, &cones, k, contacts, v, velocity)
 	rate, coneRate := s.violationRates(c, v, velocity)
+	s.complete(&c, rows, cones, rate, coneRate)
+	for i := range s.selected {
+		c.Visits = append(c.Visits, s.visits(k, contacts, i, v))
+	}
+	return c
+}
+
+// complete sets the stiffness and the reference of rows and cones, given the rates at which their violations change.
+func (s *System) complete(c *constraints, rows stacked, cones coneRows, rate algebra.Num, coneRate perAxis) {
 	if len(rows.stiffness) > 0 {
 		c.Stiffness = materializedStack(rows.stiffness)
 		c.Reference = rate.Times(algebra.Concat(rows.damping...)).Plus(algebra.Concat(rows.pull...)).Neg().Materialize()
@@ -65,7 +75,6 @@ func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num,
 			c.ConeReference[i] = coneRate[i].Times(tangent).Neg().Materialize()
 		}
 	}
-	return c
 }
 
 // stacked collects rows: D, the damping B, and K d (r - margin).
@@ -176,53 +185,57 @@ func (s *System) constrainContacts(c *constraints, rows *stacked, cones *coneRow
 	for _, set := range s.acting {
 		var found contact
 		var violation algebra.Num
-		var d impedance
 		p := s.parametersUnder(k.Under, set)
 		if set.parts != nil {
-			found, p, violation, d = s.deepest(k, contacts, set, p)
+			found, p, violation = s.deepest(k, contacts, set, p)
 		} else {
 			found = contacts[slices.Index(s.contacts, set)]
 			found.Friction = p.friction
 			found.Point = found.Point.Minus(s.referenceOf(k, set.mover(), set.points))
 			violation = found.Distance.Minus(p.margin).Materialize()
-			d = p.law.impedance(violation)
 			found.Flat = s.flat(set, found, v, velocity)
 		}
 		c.Contacts = append(c.Contacts, found)
-		active := violation.Below(0)
-		if s.elliptic(set) {
-			cones.stiffness = append(cones.stiffness, active.Choose(stiffnessOf(d, p.weight), d.d.Zero()).Materialize())
-			cones.pull = append(cones.pull, p.law.stiffness.Times(d.d).Times(violation))
-			cones.damping[0] = append(cones.damping[0], p.law.damping)
-			cones.damping[1] = append(cones.damping[1], p.tangent.damping)
-			for i := range s.coneDim() - 1 {
-				cones.friction[i] = append(cones.friction[i], p.friction[i])
+		s.constrainContact(rows, cones, set, found, p, violation)
+	}
+}
+
+// constrainContact adds contacts of a set.
+func (s *System) constrainContact(rows *stacked, cones *coneRows, set *contactSet, found contact, p parameters,
+	violation algebra.Num) {
+	d, active := p.law.impedance(violation), violation.Below(0)
+	if s.elliptic(set) {
+		cones.stiffness = append(cones.stiffness, active.Choose(stiffnessOf(d, p.weight), d.d.Zero()).Materialize())
+		cones.pull = append(cones.pull, p.law.stiffness.Times(d.d).Times(violation))
+		cones.damping[0] = append(cones.damping[0], p.law.damping)
+		cones.damping[1] = append(cones.damping[1], p.tangent.damping)
+		for i := range s.coneDim() - 1 {
+			cones.friction[i] = append(cones.friction[i], p.friction[i])
+		}
+		return
+	}
+	weight := p.weight
+	if set.dim > 1 {
+		square := p.friction[0].Square()
+		weight = weight.Times(square.Add(1)).Times(square.Scale(2 / s.model.Opt.ImpRatio))
+	}
+	if slices.Contains(found.Flat[:], true) {
+		for _, flat := range found.Flat[:set.dim-1] {
+			if flat {
+				rows.add(1, d, weight.Scale(0.5), p.law, violation, active)
+			} else {
+				rows.add(2, d, weight, p.law, violation, active)
 			}
-			continue
 		}
-		weight := p.weight
-		if set.dim > 1 {
-			square := p.friction[0].Square()
-			weight = weight.Times(square.Add(1)).Times(square.Scale(2 / s.model.Opt.ImpRatio))
-		}
-		if slices.Contains(found.Flat[:], true) {
-			for _, flat := range found.Flat[:set.dim-1] {
-				if flat {
-					rows.add(1, d, weight.Scale(0.5), p.law, violation, active)
-				} else {
-					rows.add(2, d, weight, p.law, violation, active)
-				}
-			}
-			continue
-		}
-		if set.acts == nil || set.dim <= 3 {
-			rows.add(s.edges(set), d, weight, p.law, violation, active)
-			continue
-		}
-		rows.add(4, d, weight, p.law, violation, active)
-		for _, friction := range p.friction[2 : set.dim-1] { // which some of the pairs may lack
-			rows.add(2, d, weight, p.law, violation, active.And(friction.Above(0)))
-		}
+		return
+	}
+	if set.acts == nil || set.dim <= 3 {
+		rows.add(s.edges(set), d, weight, p.law, violation, active)
+		return
+	}
+	rows.add(4, d, weight, p.law, violation, active)
+	for _, friction := range p.friction[2 : set.dim-1] { // which some of the pairs may lack
+		rows.add(2, d, weight, p.law, violation, active.And(friction.Above(0)))
 	}
 }
 
@@ -316,15 +329,6 @@ func stackVectors(of []algebra.Vector) (out algebra.Vector) {
 
 // pointMotion returns the motion of the second bodies relative to the first at contacts.
 func (s *System) pointMotion(set *contactSet, c contact, x []algebra.Num, motions []spatial) (out perAxis) {
-	if set.acts != nil {
-		all := s.stack(c.Jacobian[0].Graph(), c.Jacobian[0].Shape().Dimensions[2], x)
-		for axis, jacobian := range c.Jacobian {
-			if axis < set.dim {
-				out[axis] = algebra.Num{Rows: set.rows, Node: Reshape(times(jacobian, all), -1)}
-			}
-		}
-		return out
-	}
 	var relative, turning algebra.Vector
 	for i, side := range set.sides {
 		if side.group == static {
@@ -366,25 +370,15 @@ func (s *System) violationRates(c constraints, x []algebra.Num, motions []spatia
 	}
 	for i, set := range s.acting {
 		m := s.pointMotion(set, c.Contacts[i], x, motions)
-		switch {
-		case set.dim == 1:
-			list = append(list, m[0])
-		case !s.elliptic(set):
-			for t, friction := range c.Contacts[i].Friction[:set.dim-1] {
-				if c.Contacts[i].Flat[t] {
-					list = append(list, m[0])
-					continue
-				}
-				slip := m[1+t].Times(friction).Materialize()
-				list = append(list, m[0].Plus(slip), m[0].Minus(slip))
+		list = append(list, s.edgeRates(set, c.Contacts[i], m)...)
+		for axis := range s.coneDim() {
+			if !s.elliptic(set) {
+				break
 			}
-		default:
-			for axis := range s.coneDim() {
-				if axis >= set.dim {
-					m[axis] = algebra.Constant(set.rows, 0)
-				}
-				along[axis] = append(along[axis], m[axis])
+			if axis >= set.dim {
+				m[axis] = algebra.Constant(set.rows, 0)
 			}
+			along[axis] = append(along[axis], m[axis])
 		}
 	}
 	if len(list) > 0 {
@@ -396,4 +390,23 @@ func (s *System) violationRates(c constraints, x []algebra.Num, motions []spatia
 		}
 	}
 	return stacked, cones
+}
+
+// edgeRates are the rates of the rows of a set's contacts, given motions along and about their axes.
+func (s *System) edgeRates(set *contactSet, c contact, m perAxis) (list []algebra.Num) {
+	if set.dim == 1 {
+		return []algebra.Num{m[0]}
+	}
+	if s.elliptic(set) {
+		return nil
+	}
+	for t, friction := range c.Friction[:set.dim-1] {
+		if c.Flat[t] {
+			list = append(list, m[0])
+			continue
+		}
+		slip := m[1+t].Times(friction).Materialize()
+		list = append(list, m[0].Plus(slip), m[0].Minus(slip))
+	}
+	return list
 }

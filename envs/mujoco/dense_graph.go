@@ -13,22 +13,25 @@ import (
 )
 
 // solveDense returns the solution x of (H + U' diag(D) U) x = b, where H is the matrix of links' stiffnesses and joints'
-// blocks. It adds the rows up to the last that acts in a copy.
+// blocks, and of crowded contacts between links.
 func (s *System) solveDense(l linear) []algebra.Num {
 	g, batch := sizeOf(l.Downhill)
-	nv := s.model.Sizes.NV
-	u, last := l.Update.padded()
-	type sum struct{ H, U, D *Node }
-	start := sum{s.matrix(g, batch, l), Reshape(u.U, -1, together, nv, batch), Reshape(u.D, -1, together, batch)}
-	h := xla.Repeat(Div(last, ConstAs(last, int32(together))), start, func(i *Node, x sum) sum {
-		rows, slopes := xla.Store(xla.Row(x.U, i)), xla.Store(xla.Row(x.D, i))
-		x.H = xla.Store(Add(x.H, reduce(together, Add, func(j int) *Node {
-			row := Reshape(Slice(rows, AxisElem(j)), nv, batch)
-			return outer(row, xla.Store(Mul(row, BroadcastToShape(Slice(slopes, AxisElem(j)), row.Shape()))))
-		})))
-		return x
-	}).H
+	h := s.matrix(g, batch, l)
+	if l.Crowd != nil {
+		h = xla.Store(Add(h, l.Crowd))
+	}
+	if l.Update.U != nil {
+		h = xla.Store(Add(h, l.Update.matrix()))
+	}
 	return s.unstack(solveSymmetric(h, s.stack(g, batch, l.Downhill)))
+}
+
+// matrix returns U' diag(D) U.
+func (u update) matrix() *Node {
+	return reduce(u.D.Shape().Dimensions[0], Add, func(i int) *Node {
+		row := Reshape(Slice(u.U, AxisElem(i)), u.U.Shape().Dimensions[1:]...)
+		return outer(row, xla.Store(Mul(row, BroadcastToShape(Slice(u.D, AxisElem(i)), row.Shape()))))
+	})
 }
 
 // outer returns the products of all rows of a and b [n, B]: [n, n, B].

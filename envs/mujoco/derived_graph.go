@@ -123,22 +123,23 @@ func (s *System) ExternalForces(state algebra.State) *Node {
 			cones[i] = cones[i].Minus(c.ConeReference[i])
 		}
 	}
-	r := s.respond(c, rate, cones)
+	visits := s.visitRates(c.Visits, a)
+	for i := range visits {
+		visits[i] = Sub(visits[i], c.Visits[i].All.Reference)
+	}
 	var sums [6]algebra.Num
 	for i := range sums {
 		sums[i] = algebra.Constant(n, 0)
 	}
-	for i, along := range s.contactForces(c, r.force, r.cone) {
-		set, contact := s.acting[i], c.Contacts[i]
-		force, turn := zeroVector(set.rows), zeroVector(set.rows)
-		for axis, direction := range contact.Frame {
-			force = force.Plus(direction.By(along[axis]))
+	for _, t := range s.touching(c, rate, cones, visits) {
+		set := t.set
+		force, turn := t.force().Materialize(), zeroVector(set.rows)
+		for axis, direction := range t.at.Frame {
 			if 3+axis < set.dim {
-				turn = turn.Plus(direction.By(along[3+axis]))
+				turn = turn.Plus(direction.By(t.along[3+axis]))
 			}
 		}
-		force = force.Materialize()
-		point := contact.Point
+		point := t.at.Point
 		if set.acts == nil {
 			point = point.Plus(s.referenceOf(k, set.mover(), set.points))
 		}
@@ -150,7 +151,7 @@ func (s *System) ExternalForces(state algebra.State) *Node {
 				if side == 0 {
 					signed = x.Neg()
 				}
-				sums[j] = sums[j].Plus(s.perBody(f.bodies, set, contact, side, false, signed.Materialize()))
+				sums[j] = sums[j].Plus(s.perBody(f.bodies, set, t.at, side, false, signed.Materialize()))
 			}
 		}
 	}

@@ -22,13 +22,13 @@
 //	    collisions        constraints_graph.go  distances, points and normals of contacts: a function
 //	                                            for each pair of shapes, listed in contacts.go
 //	    constrain         constraints_graph.go  stiffness and reference: constrainJoints (friction losses
-//	                                            and limits), constrainEqual, constrainContacts
+//	                                            and limits), constrainEqual, constrainContacts;
+//	                                            visits_graph.go: contacts between links
 //	    minimize          newton_graph.go       Newton's method; iterate is one iteration:
 //	      linearize       newton_graph.go       forces of the constraints and their slopes: respond,
 //	                                            push and springs in forces_graph.go
-//	      factorize       solve_graph.go
-//	      solveLinear     newton_graph.go       the step, by the articulated-body algorithm: solve in
-//	                                            solve_graph.go; or solveCoupled in
+//	      solveLinear     newton_graph.go       the step, by the articulated-body algorithm: factorize and
+//	                                            solve in solve_graph.go; or solveCoupled in
 //	                                            link_contacts_graph.go, if links touch each other or
 //	                                            joints are held equal; or solveDense in dense_graph.go,
 //	                                            if that is crowded
@@ -42,9 +42,10 @@
 // A contact with what cannot move adds a spring to its link, as if to its inertia. So the Newton system has
 // the pattern of the mass matrix, and its factor no other entries. Contacts between links and equalities
 // are not in the factor; solveCoupled adds them as rank-one updates. Of the contacts between links, each
-// copy keeps the deepest ([Options.LinkContacts]), and of many pairs of boxes only the nearest are looked at. Hands have
-// far more rows of such contacts than dofs (System.crowds): all their contacts are in one set, of which each copy keeps
-// the deepest, and the Newton system is a dense matrix.
+// copy keeps the deepest ([Options.LinkContacts]), and of many pairs of boxes only the nearest are looked at. The solver
+// visits one contact after the other, as many as touch in some copy. Hands and arms can have far more rows of such
+// contacts than dofs (System.crowds): all their contacts are in one set, of which each copy keeps the deepest, and the
+// Newton system is a dense matrix.
 //
 // Capsules that are exactly parallel have one contact here, and up to two in MuJoCo. MuJoCo's search for contacts of
 // capsules with cylinders ends within a micrometre of the least depth, so at rims normals differ by up to 3e-3. A free

@@ -281,21 +281,7 @@ func (s *System) measure(k kinematics, of motions, e equality, q []algebra.Num) 
 	}
 	// The first row is the motion of the first body, the second is minus that of the second one.
 	masks := s.masks([]int{links[0], none}, []int{none, links[1]})
-	twice := func(v algebra.Vector) algebra.Vector { return v.Take(0, 0) }
-	point := stackVectors([]algebra.Vector{at[0].position, at[1].position}).Each(func(x algebra.Num) algebra.Num {
-		return computed(g, batch, x)
-	})
-	var from algebra.Vector
-	if s.trees() > 1 {
-		from = twice(origin)
-	}
-	var rows []*Node
-	add := func(turns bool, frame [3]algebra.Vector) {
-		for _, both := range s.jacobian(k, point, frame, turns, masks, from) {
-			rows = append(rows, Add(Slice(both, AxisRange(0, 1)), Slice(both, AxisRange(1, 2))))
-		}
-	}
-	add(false, [3]algebra.Vector{unit(2, 0), unit(2, 1), unit(2, 2)})
+	axes := []algebra.Vector{unit(1, 0), unit(1, 1), unit(1, 2)}
 	gap := at[0].position.Minus(at[1].position).Materialize()
 	violation = []algebra.Num{gap.X, gap.Y, gap.Z}
 	var turning, turningFaster [2]algebra.Vector // angular velocities and accelerations
@@ -323,16 +309,12 @@ func (s *System) measure(k kinematics, of motions, e equality, q []algebra.Num) 
 		}
 		relative := turn[1].Inverse().Times(turn[0]).Materialize()
 		twist := relative.Vector()
-		var frame [3]algebra.Vector
-		for axis := range frame {
-			e := unit(1, axis)
-			frame[axis] = twice(at[1].turn.Of(e.By(relative.W).Plus(twist.Cross(e))).Materialize())
-		}
-		for axis := range frame {
-			frame[axis] = frame[axis].Scale(e.torque / 2)
+		for axis := range 3 {
+			along := unit(1, axis)
+			along = at[1].turn.Of(along.By(relative.W).Plus(twist.Cross(along))).Materialize()
+			axes = append(axes, along.Scale(e.torque/2))
 			violation = append(violation, component(twist, axis).Scale(e.torque))
 		}
-		add(true, frame)
 		// In the frame of the second body, the relative quaternion (w, u) changes by half of the product of the relative
 		// angular velocity r with it.
 		between := turning[0].Minus(turning[1]).Materialize()
@@ -343,7 +325,18 @@ func (s *System) measure(k kinematics, of motions, e equality, q []algebra.Num) 
 			Scale(e.torque / 2).Materialize()
 		drift = append(drift, second.X, second.Y, second.Z)
 	}
-	return violation, xla.Store(Concatenate(rows, 0)), drift
+	if s.trees() == 1 {
+		origin = algebra.Vector{}
+	}
+	dofs := s.motionsOfDofs(k)
+	by := func(i int) *Node {
+		var own []algebra.Num
+		for _, mask := range masks {
+			own = append(own, mask.Take(i))
+		}
+		return s.movedBy(dofs, own, at[i].position, origin, axes)
+	}
+	return violation, xla.Store(Add(by(0), by(1))), drift
 }
 
 // tied reports whether an equality ties bodies.

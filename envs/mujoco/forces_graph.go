@@ -156,12 +156,6 @@ func (s *System) push(c constraints, force algebra.Num, cones perAxis) (dofs []a
 		set := s.acting[i]
 		n := set.rows
 		contact := c.Contacts[i]
-		if set.acts != nil {
-			for axis, jacobian := range contact.Jacobian[:set.dim] {
-				s.pushAlong(jacobian, along[axis], dofs)
-			}
-			continue
-		}
 		total, torque := zeroVector(n), zeroVector(n)
 		for axis, direction := range contact.Frame {
 			total = total.Plus(direction.By(along[axis].Materialize()))
@@ -232,11 +226,8 @@ func (s *System) toLinks(side side, of spatial, points int, links []spatial) {
 }
 
 // springs are the slopes of forces as stiffnesses of links that touch what cannot move, and as blocks of
-// joints. Those of contacts between links are matrices in the axes of the contacts, by their sets. Equalities
-// are not among them.
-func (s *System) springs(c constraints, r response) (links []stiffness, blocks map[[2]int]algebra.Num,
-	between map[int]contactSlope) {
-	between = map[int]contactSlope{}
+// joints. Equalities and contacts between links are not among them.
+func (s *System) springs(c constraints, r response) (links []stiffness, blocks map[[2]int]algebra.Num) {
 	links, blocks = make([]stiffness, len(s.groups)), map[[2]int]algebra.Num{}
 	for i, g := range s.groups {
 		links[i] = links[i].each(func(algebra.Num) algebra.Num { return algebra.Constant(g.rows(), 0) })
@@ -261,8 +252,28 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 			}
 		}
 	}
-	next += s.equalities()
-	cone := 0
+	for i, k := range s.contactSlopes(c, r) {
+		set := s.acting[i]
+		side := set.mover()
+		world := k.stiffness(set.dim, c.Contacts[i]).materialize()
+		group := s.groups[side.group].rows()
+		links[side.group] = links[side.group].plus(world.each(func(x algebra.Num) algebra.Num {
+			return sumRows(group, x, slices.Repeat(side.link, set.points))
+		}))
+	}
+	return links, blocks
+}
+
+// contactSlopes are the slopes of the contacts of each set.
+func (s *System) contactSlopes(c constraints, r response) (all []contactSlope) {
+	next, cone := s.equalities(), 0
+	for _, row := range s.rows {
+		next += row.weight.Rows
+	}
+	take := func(n int) algebra.Num {
+		next += n
+		return r.slope.Slice(next-n, n)
+	}
 	for i, set := range s.acting {
 		n := set.rows
 		k := contactSlope{}
@@ -293,18 +304,9 @@ func (s *System) springs(c constraints, r response) (links []stiffness, blocks m
 			}
 			cone += n
 		}
-		if set.acts != nil {
-			between[i] = k
-			continue
-		}
-		side := set.mover()
-		world := k.stiffness(set.dim, c.Contacts[i]).materialize()
-		group := s.groups[side.group].rows()
-		links[side.group] = links[side.group].plus(world.each(func(x algebra.Num) algebra.Num {
-			return sumRows(group, x, slices.Repeat(side.link, set.points))
-		}))
+		all = append(all, k)
 	}
-	return links, blocks, between
+	return all
 }
 
 // contactSlope is how the forces and torques of contacts change with the motions along and about their axes: the

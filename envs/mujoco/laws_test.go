@@ -309,6 +309,18 @@ func TestNearestBoxesAreFound(t *testing.T) {
 	if len(set.geoms) <= set.near || touching == 0 {
 		t.Errorf("%d pairs, and %d contacts: this tests nothing", len(set.geoms), touching)
 	}
+	accelerations := func(s *System) [][]float64 {
+		out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
+			return []*graph.Node{s.Step(State{QPos: in[0], QVel: in[1], QAcc: in[1]}, nil, 1).QAcc}
+		}, batchLast(states), batchLast(slices.Repeat([][]float64{make([]float64, s.model.Sizes.NV)}, len(states))))
+		return batchFirst(t, out[0])
+	}
+	want := accelerations(must.Get(NewSystem(s.model, Options{})))
+	for i, got := range accelerations(s) {
+		if off := distance(got, want[i]) / norm(want[i]); !(off < 1e-3) {
+			t.Errorf("state %d: accelerations are off by %.1e", i, off)
+		}
+	}
 }
 
 // Where rounding alone keeps two centres apart, the normal is perpendicular to both axes, or along x if these are parallel.

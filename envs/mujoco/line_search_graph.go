@@ -13,6 +13,7 @@ type search struct {
 	// the violation, and the curvature where the force is not clipped.
 	Force, ForceStep, Step, Bend *Node
 	Cones                        coneLine
+	Visits                       []visited // contacts between links
 
 	Slope, Curvature algebra.Num // of the parabola at 0
 	Descent          algebra.Num // minus the slope of the cost at 0
@@ -55,9 +56,27 @@ func (s *System) lineSearch(l search) (length, end algebra.Num) {
 	return l.Done.Above(0.5).Choose(l.Length, l.Low), l.End
 }
 
+// rows sets the stacked rows, of a stiffness and at rates that change by a step.
+func (l *search) rows(g *Graph, batch int, stiffness, rate, step algebra.Num) {
+	// Known, if no constraint can ever act, such as a hinge's about the vertical far above a plane.
+	matrix := func(x algebra.Num) *Node { return computed(g, batch, x).Matrix() }
+	force, change := stiffness.Times(rate).Neg(), stiffness.Times(step).Neg()
+	l.Force, l.ForceStep, l.Step = matrix(force), matrix(change), matrix(step)
+	l.Bend = matrix(change.Times(step).Neg())
+}
+
 // slope returns the first and second derivative of the cost by the length of the step.
 func (s *System) slope(l search) (first, second algebra.Num) {
-	first, second = l.Slope.Plus(l.Length.Times(l.Curvature)), l.Curvature
+	first, second = s.constraintSlope(l, l.Slope.Plus(l.Length.Times(l.Curvature)), l.Curvature)
+	for i, v := range l.Visits {
+		one, two := s.visitSlope(i, v, l.Length)
+		first, second = first.Plus(one), second.Plus(two)
+	}
+	return first.Materialize(), second.Materialize()
+}
+
+// constraintSlope adds the derivatives of the cost of stacked rows and cones.
+func (s *System) constraintSlope(l search, first, second algebra.Num) (algebra.Num, algebra.Num) {
 	if l.Force != nil {
 		g, bounds := l.Force.Graph(), s.bounds(l.Force.Shape().Dimensions[0])
 		force := Add(l.Force, Mul(l.Length.Matrix(), l.ForceStep))
@@ -74,7 +93,7 @@ func (s *System) slope(l search) (first, second algebra.Num) {
 		one, two := l.Cones.slopes(l.Length)
 		first, second = first.Plus(one), second.Plus(two)
 	}
-	return first.Materialize(), second.Materialize()
+	return first, second
 }
 
 // zonesCrossed counts the constraints whose cost is not the same parabola at both ends of the whole step.
@@ -94,6 +113,9 @@ func (s *System) zonesCrossed(l search) algebra.Num {
 	}
 	if l.Cones.Middle.Rows > 0 {
 		crossed = crossed.Plus(l.Cones.crossed())
+	}
+	for i, v := range l.Visits {
+		crossed = crossed.Plus(s.visitZones(i, v, l.Length))
 	}
 	return crossed
 }

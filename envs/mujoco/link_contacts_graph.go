@@ -12,85 +12,79 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// deepest finds the contacts of a set that is selected from others: of each copy those that are deepest within
-// their margins. Of the parameters of all contacts it returns those of the deepest, so that all that follows sees
-// set.rows contacts.
-func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p parameters) (
-	c contact, _ parameters, violation algebra.Num, d impedance,
-) {
+// found holds the contacts of the parts of a set, one after the other.
+type found struct {
+	distance      algebra.Num
+	point, normal algebra.Vector
+	tangent       algebra.Vector // near which the first tangents are; no rows: MuJoCo's default
+	origin        algebra.Vector // what points are relative to; no rows if there is one tree
+	of            *Node          // see [System.rowsOf]
+}
+
+func (s *System) found(k kinematics, contacts []contact, set *contactSet) (f found) {
 	var distance []algebra.Num
 	var point, normal, tangent, origin []algebra.Vector
-	between := set.acts != nil
 	for _, part := range set.parts {
-		found := contacts[slices.Index(s.contacts, part)]
-		distance, point = append(distance, found.Distance), append(point, found.Point)
-		normal = append(normal, found.Frame[0])
-		if !between {
-			tangent = append(tangent, found.Frame[1])
-		} else if s.trees() > 1 {
-			moving := part.sides[1]
-			if moving.group == static {
-				moving = part.sides[0]
-			}
-			at := s.placed(k, moving, 4)
+		c := contacts[slices.Index(s.contacts, part)]
+		distance, point, normal = append(distance, c.Distance), append(point, c.Point), append(normal, c.Frame[0])
+		if set.acts == nil {
+			tangent = append(tangent, c.Frame[1])
+			continue
+		}
+		if s.trees() > 1 {
+			at := s.placed(k, part.mover(), 4)
 			for range part.points {
 				origin = append(origin, at)
 			}
 		}
 	}
 	g, batch := k.size()
-	c.Distance, c.Point = computed(g, batch, materializedStack(distance)), stackVectors(point)
-	along := stackVectors(normal)
-	var from, aside algebra.Vector
+	f.distance, f.point, f.normal = computed(g, batch, materializedStack(distance)), stackVectors(point), stackVectors(normal)
+	if len(tangent) > 0 {
+		f.tangent = stackVectors(tangent)
+	}
 	if len(origin) > 0 {
-		from = stackVectors(origin)
+		f.origin = stackVectors(origin)
 	}
-	if !between {
-		aside = stackVectors(tangent)
+	f.of = s.rowsOf(k, contacts, set)
+	return f
+}
+
+// violation is by how much contacts are deeper than their margins.
+func (f found) violation(margin algebra.Num) algebra.Num {
+	if f.of != nil {
+		margin = pick(margin, f.of)
 	}
-	margin, of := p.margin, s.rowsOf(k, contacts, set)
-	if of != nil {
-		margin = pick(margin, of)
-	}
-	violation = c.Distance.Minus(margin).Materialize()
-	mask := set.acts
-	if set.rows < violation.Rows {
+	return f.distance.Minus(margin).Materialize()
+}
+
+// deepest finds the contacts of a set that is selected from others: of each link those that are deepest within
+// their margins. Of the parameters of all contacts it returns those of the deepest, so that all that follows sees
+// set.rows contacts.
+func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p parameters) (
+	c contact, _ parameters, violation algebra.Num,
+) {
+	f := s.found(k, contacts, set)
+	violation = f.violation(p.margin)
+	if c.Distance = f.distance; set.rows < violation.Rows {
 		rows := lowestOf(violation, set.rows, set.links)
-		for _, x := range []*algebra.Num{&violation, &c.Point.X, &c.Point.Y, &c.Point.Z, &along.X, &along.Y, &along.Z,
-			&aside.X, &aside.Y, &aside.Z} {
-			if x.Rows > 0 {
-				*x = pick(*x, rows)
-			}
+		for _, x := range []*algebra.Num{&violation, &f.point.X, &f.point.Y, &f.point.Z, &f.normal.X, &f.normal.Y, &f.normal.Z,
+			&f.tangent.X, &f.tangent.Y, &f.tangent.Z} {
+			*x = pick(*x, rows)
 		}
-		if c.Rows = rows; of != nil {
-			c.Rows = pickRows(of, rows)
+		if c.Rows = rows; f.of != nil {
+			c.Rows = pickRows(f.of, rows)
 		}
-		for _, x := range append(p.numbers(), &from.X, &from.Y, &from.Z) {
+		for _, x := range p.numbers() {
 			if x.Rows > 0 {
 				*x = pick(*x, c.Rows)
 			}
 		}
-		mask = nil
-		for _, x := range set.acts {
-			mask = append(mask, pick(x, c.Rows))
-		}
 	}
-	d = p.law.impedance(violation)
+	c.Point = f.point.Minus(s.referenceOf(k, set.mover(), set.points))
 	c.Friction = p.friction
-	if !between {
-		c.Frame = [3]algebra.Vector{along, aside, along.Cross(aside).Materialize()}
-		c.Point = c.Point.Minus(s.referenceOf(k, set.mover(), set.points))
-		return c, p, violation, d
-	}
-	one, other := touch{normal: along}.frame()
-	c.Frame = [3]algebra.Vector{along, one, other}
-	linear := s.jacobian(k, c.Point, c.Frame, false, mask, from)
-	copy(c.Jacobian[:], linear[:])
-	if set.dim > 3 {
-		turning := s.jacobian(k, c.Point, c.Frame, true, mask, from)
-		copy(c.Jacobian[3:set.dim], turning[:])
-	}
-	return c, p, violation, d
+	c.Frame = [3]algebra.Vector{f.normal, f.tangent, f.normal.Cross(f.tangent).Materialize()}
+	return c, p, violation
 }
 
 // lowestOf is [lowest] of a number of rows, and of those of each of some links if there are any, whose rows follow one
@@ -154,20 +148,24 @@ func (s *System) rowsOf(k kinematics, contacts []contact, set *contactSet) *Node
 	return xla.Store(Concatenate(rows, 0))
 }
 
-// lowest returns the rows of the lowest numbers of each column of x [n, B], as int32 [count, B], count < n. Where fewer
+// lowest returns the rows of the lowest numbers of each column of x [n, B], as int32 [count, B]. Where fewer
 // are below 0, that of the highest follows instead.
 func lowest(x *Node, count int) *Node {
 	type state struct{ Left, Rows *Node }
 	batch := x.Shape().Dimensions[1]
-	below := ReduceAllMax(algebra.SumRows(ConvertDType(LessThan(x, ZerosLike(x)), dtypes.Int32)))
-	turns := xla.Turns(Min(below, ConstAs(below, int32(count))), count)
 	start := state{x, BroadcastToDims(lowestRow(Neg(x)), count, batch)}
-	return xla.Repeat(turns, start, func(k *Node, s state) state {
+	return xla.Repeat(negative(x, count), start, func(k *Node, s state) state {
 		first, index := lowestRow(s.Left), Iota(s.Left.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), 0)
 		s.Left = Where(Equal(index, BroadcastToShape(first, index.Shape())), MulScalar(OnesLike(s.Left), huge), s.Left)
 		s.Rows = xla.SetRow(s.Rows, k, Reshape(first, batch))
 		return s
 	}).Rows
+}
+
+// negative returns the largest count of numbers below 0 in a column of x [n, B], at most most.
+func negative(x *Node, most int) *Node {
+	count := ReduceAllMax(algebra.SumRows(ConvertDType(LessThan(x, ZerosLike(x)), dtypes.Int32)))
+	return xla.Turns(Min(count, ConstAs(count, int32(most))), most)
 }
 
 // lowestRow returns the first row that has the lowest number of each column of x [n, B], as int32 [1, B].
@@ -265,70 +263,75 @@ func (m *Model) above(body, other int) bool {
 	return other == body
 }
 
-// jacobian returns the changes, by each dof, of the motions of points along the axes of a frame, or of rotations
-// about them, [n, nv, B] each: of the links of masks less the others.
-func (s *System) jacobian(k kinematics, at algebra.Vector, frame [3]algebra.Vector, turns bool, masks []algebra.Num,
-	from algebra.Vector) (out [3]*Node) {
-	count := at.X.Rows
+// motionsOfDofs returns the motions by the dofs about the origins of their trees, their axes of rotation, and these
+// origins, [nv, B] for each axis.
+func (s *System) motionsOfDofs(k kinematics) (all [][3]*Node) {
 	g, batch := k.size()
-	dims := []int{count, s.model.Sizes.NV, batch}
-	of := func(v algebra.Vector) (wide [3]*Node) { // of a contact, for each dof
-		for i := range wide {
-			wide[i] = BroadcastToDims(Reshape(component(v, i).Spread(g, batch), count, 1, batch), dims...)
-		}
-		return wide
-	}
-	by := func(f func(column int) algebra.Vector) (wide [3]*Node) { // of a dof, for each contact
-		for i := range wide {
+	add := func(f func(column int) algebra.Vector) {
+		var of [3]*Node
+		for i := range of {
 			var list []algebra.Num
 			for column := range s.dofs {
 				list = append(list, component(f(column), i))
 			}
-			wide[i] = BroadcastToDims(InsertAxes(s.stack(g, batch, list), 0), dims...)
+			of[i] = s.stack(g, batch, list)
 		}
-		return wide
+		all = append(all, of)
 	}
-	each := func(f func(i int) *Node) (out [3]*Node) {
+	add(func(column int) algebra.Vector { return s.axis(k, column).Lin })
+	add(func(column int) algebra.Vector { return k.Axis[column].Ang })
+	if s.trees() > 1 {
+		add(func(column int) algebra.Vector { return k.Origin[s.dofs[column].group] })
+	}
+	return all
+}
+
+// movedBy returns the changes, by each dof, of the motion of a point along up to three axes, and about three more, [axes,
+// nv, B]: of the links of masks less the others. The point is relative to an origin, if there are several trees.
+func (s *System) movedBy(dofs [][3]*Node, masks []algebra.Num, point, origin algebra.Vector, axes []algebra.Vector) *Node {
+	shape := dofs[0][0].Shape().Dimensions
+	g, nv, batch := dofs[0][0].Graph(), shape[0], shape[1]
+	wide := func(v algebra.Vector) (out [3]*Node) {
 		for i := range out {
-			out[i] = f(i)
+			out[i] = BroadcastToDims(Reshape(component(v, i).Spread(g, batch), 1, batch), nv, batch)
 		}
 		return out
 	}
-	point := of(at)
-	if from.X.Rows > 0 {
-		start, origin := of(from), by(func(column int) algebra.Vector { return k.Origin[s.dofs[column].group] })
-		point = each(func(i int) *Node { return xla.Store(Add(point[i], Sub(start[i], origin[i]))) })
-	}
-	linear := by(func(column int) algebra.Vector { return s.axis(k, column).Lin })
-	angular := by(func(column int) algebra.Vector { return k.Axis[column].Ang })
-	sign := s.moves(g, masks, dims)
-	motion := each(func(i int) *Node {
-		if turns {
-			return xla.Store(Mul(sign, angular[i]))
+	from, sign := wide(point), s.moves(g, batch, masks)
+	if origin.X.Rows > 0 {
+		for i, start := range wide(origin) {
+			from[i] = xla.Store(Add(from[i], Sub(start, dofs[2][i])))
 		}
-		j, l := (i+1)%3, (i+2)%3
-		return xla.Store(Mul(sign, Add(linear[i], Sub(Mul(angular[j], point[l]), Mul(angular[l], point[j])))))
-	})
-	for axis, direction := range frame {
-		d := of(direction)
-		out[axis] = xla.Store(Add(Mul(d[0], motion[0]), Add(Mul(d[1], motion[1]), Mul(d[2], motion[2]))))
 	}
-	return out
+	var motion, turn [3]*Node
+	for i := range motion {
+		j, l := (i+1)%3, (i+2)%3
+		lever := Sub(Mul(dofs[1][j], from[l]), Mul(dofs[1][l], from[j]))
+		motion[i], turn[i] = xla.Store(Mul(sign, Add(dofs[0][i], lever))), xla.Store(Mul(sign, dofs[1][i]))
+	}
+	var rows []*Node
+	for i, axis := range axes {
+		x, d := motion, wide(axis)
+		if i >= 3 {
+			x = turn
+		}
+		rows = append(rows, Add(Mul(d[0], x[0]), Add(Mul(d[1], x[1]), Mul(d[2], x[2]))))
+	}
+	return xla.Store(Stack(rows, 0))
 }
 
 // moves returns 1 where a dof moves the second geom of a contact, -1 where it moves the first one, and 0 where it
-// moves neither or both, given the masks of the contacts.
-func (s *System) moves(g *Graph, masks []algebra.Num, dims []int) *Node {
-	rows, nv, batch := dims[0], dims[1], dims[2]
+// moves neither or both, [nv, B], given the masks of the contact.
+func (s *System) moves(g *Graph, batch int, masks []algebra.Num) *Node {
+	nv := s.model.Sizes.NV
 	bits := func(words []algebra.Num) *Node {
 		var parts []*Node
 		for i, word := range words {
-			n := min(bitsPerWord, nv-i*bitsPerWord)
-			shape := shapes.Make(dtypes.Int32, rows, n, batch)
-			wide := BroadcastToShape(ConvertDType(Reshape(word.Spread(g, batch), rows, 1, batch), dtypes.Int32), shape)
-			parts = append(parts, BitwiseAnd(BitwiseShiftRightLogical(wide, Iota(g, shape, 1)), Ones(g, shape)))
+			shape := shapes.Make(dtypes.Int32, min(bitsPerWord, nv-i*bitsPerWord), batch)
+			wide := BroadcastToShape(ConvertDType(Reshape(word.Spread(g, batch), 1, batch), dtypes.Int32), shape)
+			parts = append(parts, BitwiseAnd(BitwiseShiftRightLogical(wide, Iota(g, shape, 0)), Ones(g, shape)))
 		}
-		return ConvertDType(Concatenate(parts, 1), dtypes.Float32)
+		return ConvertDType(Concatenate(parts, 0), dtypes.Float32)
 	}
 	half := len(masks) / 2
 	return xla.Store(Sub(bits(masks[:half]), bits(masks[half:])))
@@ -379,48 +382,33 @@ func (s *System) pushAlong(jacobian *Node, force algebra.Num, dofs []algebra.Num
 // U' diag(D) U. Rows that may act come first.
 type update struct{ U, D *Node } // [n, nv, B] and [n, B]
 
-// coupling returns the updates by equalities, and by contacts between links with slopes between.
-func (s *System) coupling(g *Graph, batch int, c constraints, r response, between map[int]contactSlope) (u update) {
-	var rows, slopes []*Node
+// coupling returns the updates by equalities.
+func (s *System) coupling(c constraints, r response) (rows, slopes []*Node) {
 	next := 0
 	for _, r := range s.rows {
 		next += r.weight.Rows
 	}
 	if n := s.equalities(); n > 0 {
-		rows, slopes = append(rows, c.Equal...), append(slopes, r.slope.Slice(next, n).Matrix())
+		rows, slopes = c.Equal, []*Node{r.slope.Slice(next, n).Matrix()}
 	}
-	for i, set := range s.acting {
-		if set.acts == nil {
-			continue
+	return rows, slopes
+}
+
+// updates returns the update by a contact: its rows [dim, nv, B] and their factors [dim, B].
+func (k contactSlope) updates(by *Node) update {
+	shape := by.Shape().Dimensions
+	dim, nv, batch := shape[0], shape[1], shape[2]
+	lower, diagonal := k.factorized(dim)
+	var u, d []*Node
+	for i := range dim {
+		row := Reshape(Slice(by, AxisElem(i)), nv, batch)
+		for j := i + 1; j < dim; j++ {
+			share := BroadcastToDims(Reshape(lower[[2]int{i, j}].Spread(by.Graph(), batch), 1, batch), nv, batch)
+			row = Add(row, Mul(share, Reshape(Slice(by, AxisElem(j)), nv, batch)))
 		}
-		k, jacobian := between[i], c.Contacts[i].Jacobian
-		wide := func(x algebra.Num) *Node { return Reshape(x.Spread(g, batch), set.rows, 1, batch) }
-		if set.dim == 1 {
-			rows, slopes = append(rows, jacobian[0]), append(slopes, Reshape(wide(k[[2]int{}]), set.rows, batch))
-			continue
-		}
-		lower, diagonal := k.factorized(set.dim)
-		var along, size []*Node
-		for i := range set.dim {
-			row := jacobian[set.dim-1]
-			for j := set.dim - 1; j > i; j-- {
-				if share := Mul(wide(lower[[2]int{i, j}]), jacobian[j]); j == set.dim-1 {
-					row = share
-				} else {
-					row = Add(share, row)
-				}
-			}
-			if i < set.dim-1 {
-				row = Add(jacobian[i], row)
-			}
-			along, size = append(along, row), append(size, wide(diagonal[i]))
-		}
-		nv := s.model.Sizes.NV
-		rows = append(rows, Reshape(Stack(along, 1), set.dim*set.rows, nv, batch))
-		slopes = append(slopes, Reshape(Concatenate(size, 1), set.dim*set.rows, batch))
+		u, d = append(u, row), append(d, Reshape(diagonal[i].Spread(by.Graph(), batch), batch))
 	}
-	u.U, u.D = xla.Store(Concatenate(rows, 0)), xla.Store(Concatenate(slopes, 0))
-	return u
+	return update{xla.Store(Stack(u, 0)), xla.Store(Stack(d, 0))}
 }
 
 // factorized returns L and D of slopes L diag(D) L' of contacts of a dimension: the entries (i, j), i < j, are of row j

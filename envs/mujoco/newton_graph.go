@@ -29,6 +29,7 @@ type estimate struct {
 	Residual     []algebra.Num // M a - tau
 	Rate         algebra.Num   // J a - aref of the stacked rows
 	Cones        perAxis       // the same of elliptic cones
+	Visits       []*Node       // the same of contacts between links, see [visits]
 	Done         algebra.Num   // 1 where the minimum is found, one row
 }
 
@@ -62,6 +63,9 @@ func (s *System) newton(k kinematics, c constraints, guess, residual, force []al
 			at.Cones[i] = computed(g, batch, cones[i].Minus(c.ConeReference[i]))
 		}
 	}
+	for i, rate := range s.visitRates(c.Visits, guess) {
+		at.Visits = append(at.Visits, xla.Store(Sub(rate, c.Visits[i].All.Reference)))
+	}
 	return n
 }
 
@@ -80,16 +84,11 @@ func (s *System) minimize(n newton) newton {
 
 // iterate is an iteration of Newton's method.
 func (s *System) iterate(n newton) newton {
-	if s.parted {
+	if s.finely {
 		n.Iteration = xla.Unfused(n.Iteration)
 	}
 	l := outlined(s, n, s.linearize)
-	if !s.crowded {
-		l.Factor = outlined(s, l, func(l linear) factor { return s.factorize(l.Kinematics, l.Springs, blocksOf(l.Blocks)) })
-		l.Springs, l.Blocks = nil, nil
-	}
-	step := outlined(s, l, s.solveLinear)
-	n.At = outlined(s, stepping{n, l.Downhill, step}, s.advance)
+	n.At = outlined(s, stepping{n, l.Downhill, outlined(s, l, s.solveLinear)}, s.advance)
 	n.Iteration = AddScalar(n.Iteration, 1)
 	return n
 }
@@ -99,22 +98,27 @@ type linear struct {
 	Kinematics kinematics
 	Springs    []stiffness // of the links
 	Blocks     []slope
-	Factor     factor // of the matrix of both
-	Update     update // if links or dofs are coupled
+	Update     update // by equalities, and by contacts between links unless those are crowded
+	Crowd      *Node  // what crowded contacts between links add to the matrix, [nv, nv, B]
 	Downhill   []algebra.Num
 }
 
 // linearize finds the forces of the constraints and their slopes.
 func (s *System) linearize(n newton) (l linear) {
 	k, c := n.Kinematics, n.Constraints
-	g, batch := sizeOf(n.At.Residual)
 	r := s.respond(c, n.At.Rate, n.At.Cones)
 	dofs, pushes := s.push(c, r.force, r.cone)
 	projected := s.project(k, pushes)
+	visited := s.visitSlopes(c.Visits, n.At.Visits)
+	if visited.Push != nil {
+		for i, by := range s.unstack(visited.Push) {
+			dofs[i] = dofs[i].Plus(by)
+		}
+	}
 	for i := range s.dofs {
 		l.Downhill = append(l.Downhill, dofs[i].Plus(projected[i]).Minus(n.At.Residual[i]).Materialize())
 	}
-	springs, blocks, between := s.springs(c, r)
+	springs, blocks := s.springs(c, r)
 	for i, inertia := range s.links(k) {
 		springs[i] = springs[i].plus(inertia)
 	}
@@ -123,8 +127,10 @@ func (s *System) linearize(n newton) (l linear) {
 		blocks[key] = sumOr(blocks, key, s.armature(k, i))
 	}
 	l.Kinematics.Axis, l.Kinematics.Arm, l.Springs, l.Blocks = k.Axis, k.Arm, springs, listed(blocks)
-	if len(s.equal)+len(between) > 0 {
-		l.Update = s.coupling(g, batch, c, r, between)
+	rows, slopes := s.coupling(c, r)
+	rows, slopes, l.Crowd = append(slices.Clip(rows), visited.Rows...), append(slopes, visited.Slopes...), visited.Matrix
+	if len(rows) > 0 {
+		l.Update = update{xla.Store(Concatenate(rows, 0)), xla.Store(Concatenate(slopes, 0))}
 	}
 	return l
 }
@@ -135,9 +141,18 @@ func (s *System) solveLinear(l linear) []algebra.Num {
 	case s.crowded:
 		return s.solveDense(l)
 	case l.Update.U != nil:
-		return s.solveCoupled(l.Kinematics, l.Factor, l.Update, l.Downhill)
+		return s.solveCoupled(l.Kinematics, l.factor(s), l.Update, l.Downhill)
 	}
-	return s.solve(l.Kinematics, l.Factor, l.Downhill)
+	return s.solve(l.Kinematics, l.factor(s), l.Downhill)
+}
+
+// factor is that of the matrix of springs and blocks.
+func (l linear) factor(s *System) factor {
+	blocks := map[[2]int]algebra.Num{}
+	for _, entry := range l.Blocks {
+		blocks[entry.Dofs] = entry.By
+	}
+	return s.factorize(l.Kinematics, l.Springs, blocks)
 }
 
 // stepping is a state of the solver with its step.
@@ -148,7 +163,8 @@ type stepping struct {
 
 // advance goes along the step to the least cost.
 func (s *System) advance(from stepping) estimate {
-	at, k, c, step := from.Newton.At, from.Newton.Kinematics, from.Newton.Constraints, slices.Clone(from.Step)
+	n, at, step := from.Newton, from.Newton.At, slices.Clone(from.Step)
+	k, c := n.Kinematics, n.Constraints
 	g, batch := sizeOf(at.Residual)
 	// If rounding has made the factor indefinite, the step may lead uphill.
 	descent := s.dots(from.Downhill, step).Materialize()
@@ -160,9 +176,10 @@ func (s *System) advance(from stepping) estimate {
 	motions := s.forward(k, step)
 	product := s.multiply(k, step, motions)
 	rate, cones := s.violationRates(c, step, motions)
+	visits := s.visitRates(c.Visits, step)
 
 	done := at.Done.Above(0.5)
-	scale := s.scale(from.Newton).Materialize()
+	scale := s.scale(n).Materialize()
 	converged := descent.Less(scale.Scale(tolerance * tolerance)).Or(done)
 	line := search{
 		Cones:     s.coneLine(c.ConeStiffness, c.ConeFriction, at.Cones, cones),
@@ -177,11 +194,11 @@ func (s *System) advance(from stepping) estimate {
 	}
 	if rate.Rows > 0 {
 		rate = computed(g, batch, rate)
-		// Known, if no constraint can ever act, such as a hinge's about the vertical far above a plane.
-		matrix := func(x algebra.Num) *Node { return computed(g, batch, x).Matrix() }
-		force, change := c.Stiffness.Times(at.Rate).Neg(), c.Stiffness.Times(rate).Neg()
-		line.Force, line.ForceStep, line.Step = matrix(force), matrix(change), rate.Matrix()
-		line.Bend = matrix(change.Times(rate).Neg())
+		line.rows(g, batch, c.Stiffness, at.Rate, rate)
+	}
+	for i, v := range c.Visits {
+		line.Visits = append(line.Visits, visited{Count: v.Count, Rate: at.Visits[i], Step: visits[i],
+			One: visit{Friction: v.All.Friction, Stiffness: v.All.Stiffness}})
 	}
 	number := func(m algebra.Mask) algebra.Num {
 		return computed(g, batch, m.Choose(algebra.Constant(1, 1), algebra.Constant(1, 0)))
@@ -213,6 +230,9 @@ func (s *System) advance(from stepping) estimate {
 	for i := range at.Cones {
 		at.Cones[i] = move(at.Cones[i], cones[i])
 	}
+	for i, v := range c.Visits {
+		at.Visits[i] = v.moved(at.Visits[i], length, visits[i])
+	}
 	return at
 }
 
@@ -232,7 +252,7 @@ func (s *System) exact() float64 {
 	for _, e := range s.equal {
 		note(e.law, 1)
 	}
-	for _, set := range s.acting {
+	for _, set := range slices.Concat(s.acting, s.selected) {
 		factor := 1.0
 		if s.elliptic(set) {
 			factor = max(1, s.model.Opt.ImpRatio)

@@ -13,11 +13,9 @@ import (
 // felt is what acts in a state under what the actuators are told: as MuJoCo's sensors, but of this state, not of
 // the one a physics step before.
 type felt struct {
-	control *Node
-	motions motions
-	// Of each of [System.acting]: the contacts, and the forces on their second geoms.
-	contacts []contact
-	forces   []algebra.Vector
+	control  *Node
+	motions  motions
+	contacts []touched
 }
 
 // feel computes the accelerations and the contact forces of a state.
@@ -32,17 +30,8 @@ func (s *System) feel(state algebra.State, control *Node) *felt {
 	d := s.accelerate(r)
 	f := &felt{control: control}
 	f.motions, _ = s.inverseDynamics(d.Kinematics, s.toWorld(d.Kinematics, r.V), d.Acceleration)
-	if len(s.acting) > 0 {
-		n := d.Solution
-		f.contacts = n.Constraints.Contacts
-		response := s.respond(n.Constraints, n.At.Rate, n.At.Cones)
-		for i, along := range s.contactForces(n.Constraints, response.force, response.cone) {
-			total := zeroVector(s.acting[i].rows)
-			for axis, direction := range n.Constraints.Contacts[i].Frame {
-				total = total.Plus(direction.By(along[axis]))
-			}
-			f.forces = append(f.forces, total.Materialize())
-		}
+	if n := d.Solution; len(s.acting)+len(s.selected) > 0 {
+		f.contacts = s.touching(n.Constraints, n.At.Rate, n.At.Cones, n.At.Visits)
 	}
 	v.felt = f
 	return f
@@ -81,21 +70,23 @@ func (s *System) ContactForce(state algebra.State, control *Node, body string) (
 		panic(names.Unknown("body", body, s.BodyNames()))
 	}
 	f, sum := s.feel(state, control), zeroVector(1)
-	for n, set := range s.acting {
+	for _, t := range f.contacts {
+		set := t.set
 		if set.acts != nil && !s.crowded {
 			continue
 		}
-		if set.links > 0 || s.crowded && set.acts != nil {
+		total := t.force().Materialize()
+		if set.parts != nil {
 			for side, sign := range []float64{-1, 1} {
-				sum = sum.Plus(f.forces[n].Each(func(x algebra.Num) algebra.Num {
-					return s.perBody([]int{i}, set, f.contacts[n], side, true, x).Scale(sign)
+				sum = sum.Plus(total.Each(func(x algebra.Num) algebra.Num {
+					return s.perBody([]int{i}, set, t.at, side, true, x).Scale(sign)
 				}))
 			}
 			continue
 		}
 		for row := range set.rows {
 			geoms := set.geoms[row%len(set.geoms)]
-			force := f.forces[n].Take(row)
+			force := total.Take(row)
 			if s.model.GeomBodyID[geoms[1]] == i {
 				sum = sum.Plus(force)
 			}

@@ -138,15 +138,6 @@ func listed(blocks map[[2]int]algebra.Num) (list []slope) {
 	return list
 }
 
-// blocksOf is the inverse of listed.
-func blocksOf(list []slope) map[[2]int]algebra.Num {
-	blocks := map[[2]int]algebra.Num{}
-	for _, entry := range list {
-		blocks[entry.Dofs] = entry.By
-	}
-	return blocks
-}
-
 // smooth is what accelerations under constraints depend on, in the axes of the world.
 type smooth struct {
 	Dynamics dynamics // its acceleration is the guess
@@ -164,7 +155,11 @@ func (s *System) accelerate(r running) dynamics {
 		return p.Dynamics
 	}
 	d := p.Dynamics
-	d.Solution = s.minimize(s.begin(p))
+	if begin := s.begin(p); s.finely {
+		d.Solution = s.minimize(begin)
+	} else {
+		d.Solution = outlined(s, begin, s.minimize)
+	}
 	d.Acceleration = d.Solution.At.Acceleration
 	return d
 }

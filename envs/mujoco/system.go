@@ -25,10 +25,12 @@ type System struct {
 	rows     []jointRow
 	equal    []equality
 	contacts []*contactSet
-	acting   []*contactSet // contacts without those between links, and the deepest of these
+	acting   []*contactSet // contacts without those between links
+	selected []*contactSet // the deepest contacts between links, which are visited: see [visits]
 	options  Options
 	crowded  bool // see [System.crowds]
 	parted   bool // its programs are compiled in parts, see [outlined]
+	finely   bool // if parted: an iteration is several parts, which compile fastest, rather than all of them one
 	notes    []string
 
 	angles               []int // the joints that are hinges or slides
