@@ -230,6 +230,15 @@ func (s *System) visitRates(all []visits, x []algebra.Num) (rates []*Node) {
 	return rates
 }
 
+// visitForces returns the contact of a system alone, its response to rates [n, B], and its forces and torques, [dim, B].
+func (s *System) visitForces(v visit, rates *Node) (c constraints, r response, along *Node) {
+	c = s.constraint(v)
+	rate, cone := s.separate(xla.Store(rates))
+	r = s.respond(c, rate, cone)
+	forces := s.contactForces(c, r.force, r.cone)[0][:s.acting[0].dim]
+	return c, r, computed(rates.Graph(), rates.Shape().Dimensions[1], materializedStack(forces)).Matrix()
+}
+
 // visitedSlopes are the forces of visited contacts, and how they change.
 type visitedSlopes struct {
 	Push         *Node   // forces on the dofs, [nv, B]
@@ -256,12 +265,8 @@ func (s *System) visitSlopes(all []visits, rates []*Node) (sum visitedSlopes) {
 			at.Matrix = zeros(nv, nv, batch)
 		}
 		at = visitEach(v, at, func(n *Node, v visit, at state) state {
-			c := one.constraint(v)
-			rate, cone := one.separate(xla.Store(xla.Row(at.Rates, n)))
-			r := one.respond(c, rate, cone)
-			along := one.contactForces(c, r.force, r.cone)[0]
-			force := xla.Store(weighted(v.By, computed(n.Graph(), batch, materializedStack(along[:dim])).Matrix()))
-			at.Push = xla.Store(Add(at.Push, force))
+			c, r, along := one.visitForces(v, xla.Row(at.Rates, n))
+			at.Push = xla.Store(Add(at.Push, xla.Store(weighted(v.By, along))))
 			u := one.contactSlopes(c, r)[0].updates(v.By)
 			if s.crowded {
 				at.Matrix = xla.Store(Add(at.Matrix, u.matrix()))
@@ -371,11 +376,8 @@ func (s *System) touching(c constraints, rate algebra.Num, cones perAxis, visits
 		type state struct{ Rates, Along *Node }
 		at := state{visits[i], Zeros(g, shapes.Make(dtypes.Float32, set.rows, set.dim, batch))}
 		at = visitEach(v, at, func(n *Node, v visit, at state) state {
-			c := one.constraint(v)
-			rate, cone := one.separate(xla.Store(xla.Row(at.Rates, n)))
-			r := one.respond(c, rate, cone)
-			along := one.contactForces(c, r.force, r.cone)[0][:set.dim]
-			at.Along = xla.SetRow(at.Along, n, computed(n.Graph(), batch, materializedStack(along)).Matrix())
+			_, _, along := one.visitForces(v, xla.Row(at.Rates, n))
+			at.Along = xla.SetRow(at.Along, n, along)
 			return at
 		})
 		column := func(x *Node, i int) algebra.Num { // of [n, m, B]
