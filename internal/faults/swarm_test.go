@@ -169,7 +169,8 @@ func stopped(w *world) (what string, done bool) {
 	switch {
 	case e.status == 0, e.status == 130 && (!once || !w.subject.trains() || delay < 100*time.Millisecond):
 	case once && e.status == 130:
-		e.says(w.T, 130, "qdnb: stopping", "interrupted", "is saved at generation", "rerun the same command to resume")
+		e.says(w.T, 130, "interrupted", "is saved at generation", "rerun the same command to resume")
+		errtest.Contains(w.T, e.stderr, "qdnb: stopping") // in the line before
 		errtest.Equal(w.T, "times that it says how to resume", strings.Count(e.stderr, "resume"), 1)
 	case !once && e.signal == signals[1] && time.Since(sent) < 5*time.Second:
 	case once && e.signal == signals[0] && delay < 100*time.Millisecond:
