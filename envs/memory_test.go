@@ -139,7 +139,8 @@ func TestEachEpisodeDrawsItsMemory(t *testing.T) {
 
 // A task with memory keeps the promises of environments; those of its memory are tested, too.
 func TestPromisesOfMemory(t *testing.T) {
-	suite := envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}, Steps: 5}
+	pure := xlatest.Pure(t)
+	suite := envtest.Suite{Platforms: []*xla.Platform{pure, pure}, Steps: 5} // the second one takes fewer steps
 	env := puck()
 	env.Latency = [2]int{0, 2}
 	env.Memory = append(env.Memory, envs.Phase("phase", 2))

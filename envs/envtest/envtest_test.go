@@ -220,13 +220,15 @@ func TestBackendsAreCompared(t *testing.T) {
 	}
 }
 
-// Check returns a list of promises, as a notebook shows it.
+// Check returns a list of promises, as a notebook shows it, without those that depend on finite numbers.
 func TestCheckListsAll(t *testing.T) {
-	err := envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}}.Check(slider{step: func(x, _ *Node, s *envs.State) {
+	pure := xlatest.Pure(t)
+	err := envtest.Suite{Platforms: []*xla.Platform{pure, pure}}.Check(slider{step: func(x, _ *Node, s *envs.State) {
 		s.Done = AddScalar(s.Done, 0.5)
 		s.Reward = AddScalar(s.Reward, math.Inf(1))
 	}})
-	if err == nil || !strings.HasPrefix(err.Error(), "slider breaks ") || strings.Count(err.Error(), "\n  ") < 2 {
+	if err == nil || !strings.HasPrefix(err.Error(), "slider breaks ") || strings.Count(err.Error(), "\n  ") < 2 ||
+		strings.Contains(err.Error(), "offset: ") || strings.Contains(err.Error(), "agreement: ") {
 		t.Errorf("%v", err)
 	}
 }

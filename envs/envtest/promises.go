@@ -26,11 +26,10 @@ type promise struct {
 	broken func(e evidence) string
 }
 
+// finiteNumbers is the promise that those after it depend on.
+const finiteNumbers = "finite"
+
 var promises = []promise{
-	{"finite", false, func(e evidence) string {
-		return say(e.base.first(func(_ int, x float32) bool { return !finite(x) }),
-			"random actions lead to a number that is not finite, or a body beyond %g m, m/s or rad/s: %s", physics.MaxState)
-	}},
 	{"done", false, func(e evidence) string {
 		return say(e.base.first(func(_ int, x float32) bool { return x != 0 && x != 1 }, done), "it must be 0 or 1: %s")
 	}},
@@ -39,6 +38,10 @@ var promises = []promise{
 			return fmt.Sprintf("all %d copies are done in step 1 of %d", batch, e.spec.Length)
 		}
 		return ""
+	}},
+	{finiteNumbers, false, func(e evidence) string {
+		return say(e.base.first(func(_ int, x float32) bool { return !finite(x) }),
+			"random actions lead to a number that is not finite, or a body beyond %g m, m/s or rad/s: %s", physics.MaxState)
 	}},
 	{"zero", false, func(e evidence) string {
 		return say(e.base.first(func(i int, x float32) bool {
