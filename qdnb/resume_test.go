@@ -256,9 +256,9 @@ func TestRunsThatCannotResume(t *testing.T) {
 		for _, harm := range c.harm {
 			harm(dir)
 		}
-		before, advice := contents(t, dir), "--fresh sets the run aside"
+		before, advice := contents(t, dir), "--fresh (Spec.Fresh) sets the run aside"
 		if strings.Contains(c.want, "replay") {
-			advice = "--fresh trains it again, and --keep-replay"
+			advice = "--fresh (Spec.Fresh) trains it again, and --keep-replay"
 		}
 		said := stderr(t, func() { errtest.Want(t, errtest.Of(Train(background, c.spec)), dir, c.want, advice) })
 		if same := maps.Equal(before, contents(t, dir)); said != "" || !same {

@@ -268,6 +268,8 @@ func TestNewestRepertoire(t *testing.T) {
 	errtest.Equal(t, "of a run without anything", must.Get(run.Newest()), nil)
 	checkpoint(2, "", 2)
 	expect("a checkpoint", 2, 2, false)
+	must.Do(w.SaveStatus(Status{Lower: []float32{0, 0}, Upper: []float32{1, 1}}))
+	expect("a checkpoint of an environment whose limits are known", 2, 2, true)
 	must.Do(w.SaveSnapshot(Snapshot{Progress: Progress{Generation: 3}, Repertoire: *of(3)}))
 	expect("a later snapshot", 3, 3, true)
 	checkpoint(5, "passive_", 5)

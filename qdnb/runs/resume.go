@@ -51,8 +51,8 @@ func Resume(root string, c Config, status *Status,
 	switch {
 	case err != nil:
 	case w.lost(from) != "":
-		err = fmt.Errorf("%s %s: restore that, or --fresh sets the run aside and starts again, as does moving its "+
-			"folder away", w.Dir, w.lost(from))
+		err = fmt.Errorf("%s %s: restore that, or --fresh (Spec.Fresh) sets the run aside and starts again, as does "+
+			"moving its folder away", w.Dir, w.lost(from))
 	case from.Generation < 0:
 		*status = Status{MaxFitness: math.Inf(-1)}
 	}

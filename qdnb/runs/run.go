@@ -188,7 +188,8 @@ func (r *Run) Intact() error {
 	if damaged == "" {
 		return nil
 	}
-	return fmt.Errorf("%s is finished, but %s: restore that, or --fresh sets the run aside and starts again", r.Dir, damaged)
+	return fmt.Errorf("%s is finished, but %s: restore that, or --fresh (Spec.Fresh) sets the run aside and "+
+		"starts again", r.Dir, damaged)
 }
 
 // checkMetrics returns an error if metrics.csv is damaged, or ends before a finished run does.

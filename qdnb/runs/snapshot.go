@@ -152,6 +152,7 @@ func (r *Run) Newest() (*Snapshot, error) {
 		if err != nil { // training reports the problem
 			continue
 		}
+		repertoire.Lower, repertoire.Upper = r.Status.Lower, r.Status.Upper
 		if newest != nil {
 			repertoire.Lower, repertoire.Upper, repertoire.Offset = newest.Lower, newest.Upper, newest.Offset
 		}

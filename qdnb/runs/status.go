@@ -30,6 +30,9 @@ type Status struct {
 	Seeds int `json:"seeds,omitzero"`
 	// Descriptor names the descriptor components, with units, for figures.
 	Descriptor []string `json:"descriptor,omitempty"`
+	// Lower and Upper are the limits of the descriptor.
+	Lower []float32 `json:"descriptor_min,omitempty"`
+	Upper []float32 `json:"descriptor_max,omitempty"`
 	// Observations and Actions are the sizes of the environment.
 	Observations int `json:"observations,omitempty"`
 	Actions      int `json:"actions,omitempty"`

@@ -65,7 +65,12 @@ func Create(root string, c Config) (*Writer, error) {
 }
 
 // failure adds advice to an error of the file system.
-func (w *Writer) failure(err error) error { return failure(w.Dir, w.last, err) }
+func (w *Writer) failure(err error) error {
+	if errors.Is(err, fs.ErrNotExist) && !exists(w.Dir) {
+		return &advice{w.Dir + " was moved or deleted while it was written; move it back, or train again from the start", err}
+	}
+	return failure(w.Dir, w.last, err)
+}
 
 // SaveStatus writes status.json, with the current time as Updated.
 func (w *Writer) SaveStatus(s Status) error {
@@ -245,11 +250,12 @@ func failure(dir string, last int64, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return &advice{fmt.Sprintf("no space left in %s; free space or give --runs another folder; %s", dir, kept), err}
+		return &advice{fmt.Sprintf("no space left in %s; free space or give --runs (Spec.Runs) another folder; %s", dir,
+			kept), err}
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return &advice{fmt.Sprintf("cannot write to %s; give --runs a writable folder; %s", dir, kept), err}
+		return &advice{fmt.Sprintf("cannot write to %s; give --runs (Spec.Runs) a writable folder; %s", dir, kept), err}
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
-		return &advice{fmt.Sprintf("%s is not a folder; move the file away or give --runs another folder", dir), err}
+		return &advice{fmt.Sprintf("%s is not a folder; move the file away or give --runs (Spec.Runs) another folder", dir), err}
 	}
 	return fmt.Errorf("cannot store the run in %s; %s (%w)", dir, kept, err)
 }

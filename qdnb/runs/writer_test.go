@@ -236,9 +236,9 @@ func TestObstaclesGiveOneLine(t *testing.T) {
 	must.Do(os.WriteFile(dir, nil, 0o666))
 	errtest.Want(t, w.SaveCheckpoint(60, nil, nil), "is not a folder")
 	for cause, want := range map[error]string{
-		syscall.ENOSPC: "no space left in runs/a; free space or give --runs another folder; the last checkpoint is generation 50",
+		syscall.ENOSPC: "no space left in runs/a; free space or give --runs (Spec.Runs) another folder; the last checkpoint is generation 50",
 		syscall.EDQUOT: "no space left in runs/a; ",
-		syscall.EROFS:  "cannot write to runs/a; give --runs a writable folder; the last checkpoint is generation 50",
+		syscall.EROFS:  "cannot write to runs/a; give --runs (Spec.Runs) a writable folder; the last checkpoint is generation 50",
 		syscall.EACCES: "cannot write to runs/a; ",
 		syscall.EIO:    "cannot store the run in runs/a; the last checkpoint is generation 50 (",
 	} {
@@ -248,6 +248,8 @@ func TestObstaclesGiveOneLine(t *testing.T) {
 		}
 	}
 	errtest.Equal(t, "nil", failure("runs/a", -1, nil), nil)
+	must.Do(os.RemoveAll(w.Dir))
+	errtest.Want(t, w.SaveStatus(Status{}), w.Dir+" was moved or deleted while it was written; move it back")
 }
 
 func TestDiscardRemovesOnlyARunThatNeverBegan(t *testing.T) {

@@ -109,7 +109,7 @@ func (t Training) isCorrected(run *runs.Run) error {
 		return s.Generation == run.Status.Generation && s.Correction.String() == want.String()
 	}) {
 		err = fmt.Errorf("%s is complete without the %s of each policy: `qdnb eval %s --corrected --by %s --episodes %d "+
-			"--save` adds those of its end; --fresh trains it again", run.Dir, want, run.Dir, want.By, want.Episodes)
+			"--save` adds those of its end; --fresh (Spec.Fresh) trains it again", run.Dir, want, run.Dir, want.By, want.Episodes)
 	}
 	return err
 }
@@ -220,8 +220,8 @@ func (s *session) restoreReplay() error {
 		return s.writer.LoadReplay(total, capacity, width, put)
 	})
 	if lost := errors.Is(err, runs.ErrNoReplay) || errors.Is(err, runs.ErrIncompleteReplay); lost && s.status.Finished {
-		return fmt.Errorf("%s is finished, and its replay buffer was not kept, so it cannot be extended: --fresh trains "+
-			"it again, and --keep-replay (Spec.KeepReplay) keeps the buffer", s.writer.Dir)
+		return fmt.Errorf("%s is finished, and its replay buffer was not kept, so it cannot be extended: --fresh "+
+			"(Spec.Fresh) trains it again, and --keep-replay (Spec.KeepReplay) keeps the buffer", s.writer.Dir)
 	}
 	return err
 }

@@ -210,6 +210,7 @@ func (s *session) compile(arrays map[string]npz.Array) (err error) {
 	}
 	spec := s.Env.Spec()
 	s.status.Descriptor, s.status.Base = spec.Descriptor.Components, s.Base
+	s.status.Lower, s.status.Upper = spec.Descriptor.Lower, spec.Descriptor.Upper
 	s.status.Observations, s.status.Actions = spec.Observations, spec.Actions
 	s.status.Choices = policies.Choices(s.Env)
 	s.status.CompileSeconds += s.search.CompileTime().Seconds()
