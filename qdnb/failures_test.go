@@ -521,13 +521,18 @@ func TestNilValues(t *testing.T) {
 	simulator := (*envs.Simulator)(nil)
 	run, spec := finishedRun(t, t.TempDir(), "map-elites", "pointmaze", 1, 3), small(t.TempDir(), 1)
 	for name, err := range map[string]error{
-		"environment": errtest.Of(Train(background, Spec{Algorithm: "map-elites", Environment: simulator, Runs: spec.Runs})),
-		"loop": errtest.Of(Train(background, Spec{Name: "own", Loop: (*evolution.MapElites)(nil), Env: "pointmaze",
-			Runs: spec.Runs})),
-		"play policy":      errtest.Of(Play(background, run, PlaySpec{Policy: (*pointed)(nil)})),
-		"play environment": errtest.Of(Play(background, run, PlaySpec{Environment: simulator})),
-		"adapt environment": errtest.Of(Adapt(background, AdaptSpec{Environment: simulator, Skills: run,
-			Perturbation: envs.GravityMultiplier})),
+		"Environment of the Spec is a nil *envs.Simulator": errtest.Of(Train(background, Spec{Algorithm: "map-elites",
+			Environment: simulator, Runs: spec.Runs})),
+		"Loop of the Spec is a nil *evolution.MapElites": errtest.Of(Train(background, Spec{Name: "own",
+			Loop: (*evolution.MapElites)(nil), Env: "pointmaze", Runs: spec.Runs})),
+		"Policy of the PlaySpec is a nil *qdnb.pointed": errtest.Of(Play(background, run,
+			PlaySpec{Policy: (*pointed)(nil)})),
+		"Environment of the PlaySpec is a nil *envs.Simulator": errtest.Of(Play(background, run,
+			PlaySpec{Environment: simulator})),
+		"Environment of the AdaptSpec is a nil *envs.Simulator": errtest.Of(Adapt(background, AdaptSpec{Environment: simulator,
+			Skills: run, Perturbation: envs.GravityMultiplier})),
+		"Tune(nil): give it a function": errtest.Of(Spec{Algorithm: "map-elites", Env: "pointmaze",
+			Tune: Tune[evolution.MapElites](nil)}.Config()),
 		"context":    errtest.Of(Train(none, spec)),
 		"contexts":   errtest.Of(TrainSeeds(none, spec, 1, 2)),
 		"ask":        errtest.Of(Ask(none, simulated("dns", spec.Runs, 1))),
@@ -536,7 +541,13 @@ func TestNilValues(t *testing.T) {
 		"metrics":    errtest.Of(absent.Metrics()),
 		"snapshots":  errtest.Of(absent.Snapshots()),
 	} {
-		t.Run(name, func(t *testing.T) { errtest.Want(t, err, "nil") })
+		t.Run(name, func(t *testing.T) {
+			if want := "nil"; strings.Contains(name, want) {
+				errtest.Want(t, err, name)
+			} else {
+				errtest.Want(t, err, want)
+			}
+		})
 	}
 	spec.Tune = spec.Tune.And(nil)
 	must.Get(spec.Config())

@@ -381,7 +381,7 @@ func TestPanicsOfTheUser(t *testing.T) {
 	spec.Environment = own
 	errtest.Want(t, errtest.Of(Train(background, spec)), "the training panicked: ", "simulator_test.go", "boom", "rerun")
 	train(t, spec)
-	for generation, want := range map[int64]string{2: "the Spec cannot be used: qdnb.overdue.Due at ", 50: "the training panicked: "} {
+	for generation, want := range map[int64]string{2: "the Spec cannot be used: qdnb.overdue", 50: "the training panicked: "} {
 		spec := smallRun("map-elites", t.TempDir(), 60)
 		spec.Name, spec.Tune = "mine", spec.Tune.And(archiving(overdue{Boom: generation}))
 		errtest.Want(t, errtest.Of(Train(background, spec)), want, "overdue.Due at ", "boom")

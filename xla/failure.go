@@ -156,6 +156,21 @@ func definedAt(pc uintptr) location {
 // one line with the location in the user's code.
 func Catch(f func()) error { return catch(f) }
 
+// CatchUse is [Catch] where f uses a struct of the user, such as a Spec. The error names the struct, and its field that
+// is a nil pointer, if one is.
+func CatchUse(name string, value any, f func()) error {
+	err := catch(f)
+	if err == nil {
+		return nil
+	}
+	for field, v := range reflect.ValueOf(value).Fields() {
+		if v.Kind() == reflect.Interface && v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil() {
+			return fmt.Errorf("%s of the %s is a nil %s: give it a value", field.Name, name, v.Elem().Type())
+		}
+	}
+	return fmt.Errorf("the %s cannot be used: %w", name, err)
+}
+
 // catch turns a panic of f into an error: GoMLX's, a runtime error, or the plain text of a user's
 // graph function. If the stack between f and the panic contains code of the user, the error is
 // [located] in the innermost such function.

@@ -110,10 +110,10 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	}
 	var config runs.Config
 	var err error
-	if panicked := xla.Catch(func() {
+	if panicked := xla.CatchUse("AdaptSpec", s, func() {
 		config, err = s.Config(s.Skills.Config, cmp.Or(s.SkillsBudget, s.Skills.Status.Budget))
 	}); panicked != nil {
-		err = fmt.Errorf("the AdaptSpec cannot be used, perhaps since a field of it is nil: %w", panicked)
+		err = panicked
 	}
 	if err != nil {
 		return nil, err

@@ -64,8 +64,8 @@ func (s Spec) fits(entry algorithms.Entry, a algorithms.Algorithm, env envs.Env)
 // Training returns what the spec configures; ctx interrupts reading a robot. A panic, as of a field that is a nil
 // pointer, is an error.
 func (s Spec) Training(ctx context.Context) (t Training, err error) {
-	if panicked := xla.Catch(func() { t, err = s.training(ctx) }); panicked != nil {
-		return Training{}, fmt.Errorf("the Spec cannot be used, perhaps since a field or part of it is nil: %w", panicked)
+	if panicked := xla.CatchUse("Spec", s, func() { t, err = s.training(ctx) }); panicked != nil {
+		return Training{}, panicked
 	}
 	return t, err
 }

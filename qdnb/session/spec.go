@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -105,6 +106,9 @@ type Tuning func(hyperparameters any) error
 // algorithm that has this type or embeds it; see qdnb.Tune.
 func Tune[T any](change func(*T)) Tuning {
 	return func(hyperparameters any) error {
+		if change == nil {
+			return errors.New("Tune(nil): give it a function")
+		}
 		if parts.Change(hyperparameters, change) {
 			return nil
 		}

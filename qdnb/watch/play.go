@@ -96,8 +96,8 @@ type Episode struct {
 // policies. The run that supplies the skills of a run of hierarchical control must lie in the same
 // folder.
 func Play(ctx context.Context, run *runs.Run, s Spec) (whole *Recording, err error) {
-	if panicked := xla.Catch(func() { whole, err = s.all(ctx, run) }); panicked != nil {
-		return nil, fmt.Errorf("the PlaySpec cannot be used, perhaps since a field of it is nil: %w", panicked)
+	if panicked := xla.CatchUse("PlaySpec", s, func() { whole, err = s.all(ctx, run) }); panicked != nil {
+		return nil, panicked
 	}
 	return whole, err
 }
