@@ -183,20 +183,12 @@ func (s *System) constrainEqual(c *constraints, rows *stacked, k kinematics, q, 
 func (s *System) constrainContacts(c *constraints, rows *stacked, cones *coneRows, k kinematics, contacts []contact,
 	v []algebra.Num, velocity []spatial) {
 	for _, set := range s.acting {
-		var found contact
-		var violation algebra.Num
-		p := s.parametersUnder(k.Under, set)
-		if set.parts != nil {
-			found, p, violation = s.deepest(k, contacts, set, p)
-		} else {
-			found = contacts[slices.Index(s.contacts, set)]
-			found.Friction = p.friction
-			found.Point = found.Point.Minus(s.referenceOf(k, set.mover(), set.points))
-			violation = found.Distance.Minus(p.margin).Materialize()
-			found.Flat = s.flat(set, found, v, velocity)
-		}
+		found, p := contacts[slices.Index(s.contacts, set)], s.parametersUnder(k.Under, set)
+		found.Friction = p.friction
+		found.Point = found.Point.Minus(s.referenceOf(k, set.mover(), set.points))
+		found.Flat = s.flat(set, found, v, velocity)
 		c.Contacts = append(c.Contacts, found)
-		s.constrainContact(rows, cones, set, found, p, violation)
+		s.constrainContact(rows, cones, set, found, p, found.Distance.Minus(p.margin).Materialize())
 	}
 }
 
@@ -259,9 +251,14 @@ func materializedStack(of []algebra.Num) algebra.Num { return algebra.Concat(of.
 // collisions finds the contacts of each of [System.contacts].
 func (s *System) collisions(k kinematics) (all []contact) {
 	for _, set := range s.contacts {
-		found := s.nearest(k, set)
+		var found contact
+		if set.near == 0 { // else see [System.found]
+			found = s.collide(k, set)
+		}
 		if set.sides[0].group == anyLink || set.sides[1].group == anyLink { // tangents of the deepest suffice
-			found.Frame = [3]algebra.Vector{found.Frame[0]}
+			if found.Frame[2] = (algebra.Vector{}); !set.axial {
+				found.Frame[1] = found.Frame[2]
+			}
 		}
 		all = append(all, found)
 	}

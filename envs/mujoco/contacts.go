@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"example.com/qdnb/envs/algebra"
-	"example.com/qdnb/internal/lists"
 )
 
 // contactSet holds contacts that are computed at once, a row each: pairs of geoms of the same two shapes,
@@ -19,19 +18,17 @@ type contactSet struct {
 	// onTerrain says that the planes of the pairs are those that a terrain replaces. The first half of the points is
 	// on its tops.
 	onTerrain bool
+	axial     bool     // the first tangents are near the axes of capsules, rather than MuJoCo's default
 	geoms     [][2]int // of each pair
 	sides     [2]side
 	sizes     [2]algebra.Vector // of the geoms of each pair
 	hulls     []Hull            // of the second geoms of each pair, if they are meshes
 
 	dim   int           // 1, 3, 4 or 6; the largest of the pairs, whose friction is 0 where they have fewer
-	near  int           // pairs of boxes of each copy whose contacts are found, the nearest; 0: all
+	near  int           // pairs of boxes of each copy whose contacts are found, the nearest, see [System.found]; 0: all
 	rows  int           // contacts of each copy
 	parts []*contactSet // whose deepest contacts these are; nil: all are found here
 	acts  []algebra.Num // between links: see [System.masks]
-	// links is the number of links if the nearest pairs and deepest contacts are chosen for each of them: pair i is of
-	// link i % links. 0: they are chosen for all links together.
-	links int
 	parameters
 }
 
@@ -194,7 +191,6 @@ func (s *System) prepareContacts(pairs []Pair) {
 	}
 	sets, between := map[key][]geomPair{}, map[int][]*contactSet{}
 	var order []key
-	withWorld, candidates := map[key][]*contactSet{}, map[key]int{} // of each group and dimension, of each of its links
 	onTerrain := func(k key) bool { return s.options.Terrain != nil && k.shapes[0] == Plane }
 	vertices := 0
 	s.crowded = s.options.crowded || s.crowds(pairs)
@@ -208,8 +204,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 		for i, g := range p.geom {
 			k.groups[i] = s.groupOf(m.link(m.GeomBodyID[g]))
 		}
-		// The tangents of capsules on planes are not the default ones.
-		if !slices.Contains(k.groups[:], static) || s.crowded && !onTerrain(k) && k.shapes != [2]GeomType{Plane, Capsule} {
+		if !slices.Contains(k.groups[:], static) || s.crowded && !onTerrain(k) {
 			for i := range k.groups {
 				if k.groups[i] != static {
 					k.groups[i] = anyLink
@@ -230,19 +225,9 @@ func (s *System) prepareContacts(pairs []Pair) {
 			"limits contacts to those that matter", vertices))
 	}
 	for _, k := range order {
-		if list := sets[k]; !slices.Contains(k.groups[:], anyLink) && !onTerrain(k) {
-			candidates[key{groups: k.groups, dim: k.dim}] += s.mostOfLink(list) * colliders[k.shapes].points
-		}
-	}
-	for _, k := range order {
-		list, all := sets[k], key{groups: k.groups, dim: k.dim}
+		list, found := sets[k], colliders[k.shapes]
 		slots := s.slots(list)
 		slices.SortStableFunc(list, func(a, b geomPair) int { return slots[a.geom] - slots[b.geom] })
-		found, links := colliders[k.shapes], 0
-		if candidates[all] > s.worldContacts() {
-			links = s.groups[max(k.groups[0], k.groups[1])].rows()
-			list = s.aligned(list, s.groups[max(k.groups[0], k.groups[1])])
-		}
 		if k.shapes == [2]GeomType{Capsule, Cylinder} && m.Opt.DisableFlags&DisableMultiCCD != 0 {
 			found = collision{1, sphereCylinder} // of the capsule's nearest point alone
 		}
@@ -250,23 +235,13 @@ func (s *System) prepareContacts(pairs []Pair) {
 			found.points *= 2
 		}
 		set := s.contactSet(found, k.groups, list)
-		set.onTerrain, set.links = onTerrain(k), links
+		set.onTerrain, set.axial = onTerrain(k), k.shapes == [2]GeomType{Plane, Capsule}
 		s.contacts = append(s.contacts, set)
-		switch {
-		case slices.Contains(k.groups[:], anyLink):
+		if slices.Contains(k.groups[:], anyLink) {
 			between[k.dim] = append(between[k.dim], set)
-		case links > 0:
-			withWorld[all] = append(withWorld[all], set)
-		default:
+		} else {
 			s.acting = append(s.acting, set)
 		}
-	}
-	for _, k := range order {
-		all := key{groups: k.groups, dim: k.dim}
-		if sets := withWorld[all]; sets != nil {
-			s.acting = append(s.acting, s.deepestOfLinks(sets))
-		}
-		delete(withWorld, all)
 	}
 	for _, dim := range []int{1, 3} {
 		if len(between[dim]) > 0 {
@@ -278,16 +253,25 @@ func (s *System) prepareContacts(pairs []Pair) {
 	s.parted = s.parted || s.crowded || len(s.selected) > 0 && m.Sizes.NV > 24
 }
 
-// crowds reports whether contacts between links have far more rows than there are dofs, as those of hands. Then contacts
-// with what cannot move are among them, and the Newton system is solved as a dense matrix: updates of a factor's inverse
-// by so many rows take longer.
+// crowds reports whether contacts between links have far more rows than there are dofs, as those of hands, or whether a
+// link has many possible contacts with what cannot move. Then the latter are among those that are visited, and the Newton
+// system is solved as a dense matrix: updates of a factor's inverse by so many rows take longer.
 func (s *System) crowds(pairs []Pair) bool {
-	m, dim, count := s.model, 0, map[int]int{}
+	m, dim, count, withWorld := s.model, 0, map[int]int{}, map[int]int{}
 	fixed := func(geom int) bool { return m.link(m.GeomBodyID[geom]) == 0 }
 	for _, pair := range pairs {
-		if p := s.parameters(pair); !fixed(p.geom[0]) && !fixed(p.geom[1]) {
-			count[min(p.dim, 3)] += colliders[[2]GeomType{m.GeomType[p.geom[0]], m.GeomType[p.geom[1]]}].points
+		p := s.parameters(pair)
+		shapes := [2]GeomType{m.GeomType[p.geom[0]], m.GeomType[p.geom[1]]}
+		if points := colliders[shapes].points; !fixed(p.geom[0]) && !fixed(p.geom[1]) {
+			count[min(p.dim, 3)] += points
 			dim = max(dim, p.dim)
+		} else if s.options.Terrain == nil || shapes[0] != Plane {
+			withWorld[s.moving(p)] += points
+		}
+	}
+	for _, points := range withWorld {
+		if points > s.worldContacts() {
+			return true
 		}
 	}
 	return s.equalities()+min(count[1], s.LinkContacts())+min(count[3], s.LinkContacts())*dim > 4*m.Sizes.NV
@@ -309,31 +293,9 @@ func joined(parts []*contactSet) *contactSet {
 	return set
 }
 
-// worldContacts is the largest number of contacts with what cannot move that act on a link at a time. The boxes of a link
-// and those of a scene soon have a thousand possible ones, but few of them touch.
+// worldContacts is the largest number of contacts with what cannot move that act at a time, if those are visited. The boxes
+// of a link and those of a scene soon have a thousand possible ones, but few of them touch.
 func (s *System) worldContacts() int { return cmp.Or(s.options.worldContacts, 24) }
-
-// deepestOfLinks is the set of the deepest contacts of each link of a group with what cannot move.
-func (s *System) deepestOfLinks(parts []*contactSet) *contactSet {
-	set := joined(parts)
-	set.links, set.points, set.sides = parts[0].links, s.worldContacts(), parts[0].sides
-	s.parted = true // since XLA:CPU would compile all of a scene's shapes for minutes
-	set.rows = set.links * set.points
-	for i := range set.sides {
-		if set.sides[i].group != static {
-			set.sides[i].link = lists.Indices(set.links)
-		}
-	}
-	for _, part := range parts {
-		near := set.points / 3 // pairs that lie on each other have more than three contacts
-		if part.boxes() && near < len(part.geoms)/part.links {
-			part.near = near
-		}
-	}
-	s.notes = append(s.notes, fmt.Sprintf("of up to %d possible contacts of each of %d links with what cannot move, the %d "+
-		"deepest act at a time", set.margin.Rows/set.links, set.links, set.points))
-	return set
-}
 
 // selection is the set of the deepest contacts between links of some sets, and with what cannot move if that is crowded.
 func (s *System) selection(parts []*contactSet) *contactSet {
@@ -354,13 +316,13 @@ func (s *System) selection(parts []*contactSet) *contactSet {
 	}
 	set.acts, set.rows = s.masks(links[1], links[0]), min(most, set.margin.Rows)
 	for _, part := range parts {
-		// Twice as many as act, since boxes that overlap along their faces may be apart along their edges.
-		near := 2 * min(s.LinkContacts(), set.margin.Rows)
+		// More pairs than touch, since boxes that overlap along their faces may be apart along their edges.
+		near := max(24, s.LinkContacts()/2)
 		if part.sides[0].group == static || part.sides[1].group == static {
-			near = 2 * s.worldContacts()
+			near = s.worldContacts()
 		}
-		if part.boxes() && near < len(part.geoms) {
-			part.near = near
+		if part.boxes() {
+			part.near = min(near, len(part.geoms))
 		}
 	}
 	if set.rows < set.margin.Rows {
@@ -405,26 +367,6 @@ func (s *System) slots(list []geomPair) map[[2]int]int {
 func (s *System) moving(p geomPair) int {
 	m := s.model
 	return max(m.link(m.GeomBodyID[p.geom[0]]), m.link(m.GeomBodyID[p.geom[1]]))
-}
-
-// mostOfLink is the largest number of pairs of a list that have the same moving body.
-func (s *System) mostOfLink(list []geomPair) (most int) {
-	for _, slot := range s.slots(list) {
-		most = max(most, 1+slot)
-	}
-	return most
-}
-
-// aligned returns pairs of a group's links in the order of [contactSet].links. Links with fewer pairs than others get
-// some that never touch.
-func (s *System) aligned(list []geomPair, g *group) []geomPair {
-	never := list[0]
-	never.margin = -1e6
-	slots, all := s.slots(list), slices.Repeat([]geomPair{never}, s.mostOfLink(list)*g.rows())
-	for _, p := range list {
-		all[slots[p.geom]*g.rows()+slices.Index(g.body, s.moving(p))] = p
-	}
-	return all
 }
 
 // groupOf returns the group of a link, or static.

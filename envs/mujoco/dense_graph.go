@@ -97,6 +97,22 @@ func (s *System) matrix(g *Graph, batch int, l linear) *Node {
 // solveSymmetric returns the solution x [n, B] of H x = b, with H [n, n, B] positive definite. It eliminates the last
 // rows first, those of the leaves.
 func solveSymmetric(h, b *Node) *Node {
+	// Rows that are eliminated at once in one loop, which updates those above and these.
+	const block = 6
+	n := h.Shape().Dimensions[0]
+	if n > block {
+		first := (n - 1) / block * block
+		return eliminate(h, b, n-first, func(h, x *Node) *Node {
+			top := func(x *Node) *Node { return xla.Store(Slice(x, AxisRange(0, first))) }
+			above := solveSymmetric(top(Slice(h, AxisRange(), AxisRange(0, first))), top(x))
+			return xla.Store(Concatenate([]*Node{above, Slice(x, AxisRange(first))}, 0))
+		})
+	}
+	return eliminate(h, b, n, func(_, x *Node) *Node { return x })
+}
+
+// eliminate solves H x = b for the last rows, given what solves it for those above once these are eliminated.
+func eliminate(h, b *Node, count int, solveAbove func(h, x *Node) *Node) *Node {
 	type state struct{ H, X *Node }
 	n := h.Shape().Dimensions[0]
 	wide := func(row *Node) *Node { return BroadcastToShape(row, b.Shape()) }
@@ -104,7 +120,7 @@ func solveSymmetric(h, b *Node) *Node {
 		index := Iota(k.Graph(), shapes.Make(dtypes.Int32, b.Shape().Dimensions...), 0)
 		return LessThan(index, wide(k)), Equal(index, wide(k))
 	}
-	half := xla.For(h.Graph(), n, state{h, b}, func(step *Node, s state) state {
+	half := xla.For(h.Graph(), count, state{h, b}, func(step *Node, s state) state {
 		k := Sub(ConstAs(step, int32(n-1)), step)
 		before, here := at(k)
 		row := xla.Store(xla.Row(s.H, k))
@@ -116,7 +132,9 @@ func solveSymmetric(h, b *Node) *Node {
 		s.H = xla.SetRow(xla.Store(Sub(s.H, outer(row, over))), k, over)
 		return s
 	})
-	return xla.For(h.Graph(), n, half, func(k *Node, s state) state {
+	half.X = solveAbove(half.H, half.X)
+	return xla.For(h.Graph(), count, half, func(step *Node, s state) state {
+		k := AddScalar(step, n-count)
 		_, here := at(k)
 		less := algebra.SumRows(Mul(xla.Row(s.H, k), s.X))
 		s.X = xla.Store(Where(here, Sub(s.X, wide(less)), s.X))

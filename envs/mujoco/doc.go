@@ -44,8 +44,8 @@
 // are not in the factor; solveCoupled adds them as rank-one updates. Of the contacts between links, each
 // copy keeps the deepest ([Options.LinkContacts]), and of many pairs of boxes only the nearest are looked at. The solver
 // visits one contact after the other, as many as touch in some copy. Hands and arms can have far more rows of such
-// contacts than dofs (System.crowds): all their contacts are in one set, of which each copy keeps the deepest, and the
-// Newton system is a dense matrix.
+// contacts than dofs, and links of many geoms many possible contacts with what cannot move (System.crowds): then all
+// contacts are visited, of which each copy keeps the deepest, and the Newton system is a dense matrix.
 //
 // Capsules that are exactly parallel have one contact here, and up to two in MuJoCo. MuJoCo's search for contacts of
 // capsules with cylinders ends within a micrometre of the least depth, so at rims normals differ by up to 3e-3. A free

@@ -214,11 +214,11 @@ func TestDeepestContactsAreSelected(t *testing.T) {
 	}
 }
 
-// Of many possible contacts of links with what cannot move the deepest of each link act.
-func TestDeepestContactsOfLinks(t *testing.T) {
+// If a link has many possible contacts with what cannot move, the deepest of all contacts act.
+func TestManyContactsOfALink(t *testing.T) {
 	const most = 6
 	few := must.Get(NewSystem(compiled("accepted/go2"), Options{IgnorePairs: true, worldContacts: most}))
-	if !slices.ContainsFunc(few.acting, func(c *contactSet) bool { return c.links > 0 && c.rows == most*c.links }) {
+	if !few.crowded {
 		t.Errorf("no link has more contacts than %d: this tests nothing", most)
 	}
 	acceleratesAsGolden(t, few, "go2")
@@ -287,9 +287,9 @@ func TestNearestBoxesAreFound(t *testing.T) {
 	}
 	out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
 		k := s.kinematics(split(in[0], s.places), conditions{})
-		near := s.nearest(k, set)
-		return []*graph.Node{s.collide(k, set).Distance.Matrix(), near.Distance.Matrix(),
-			graph.ConvertDType(near.Rows, dtypes.Float32)}
+		f := s.found(k, s.collisions(k), &contactSet{parts: []*contactSet{set}})
+		return []*graph.Node{s.collide(k, set).Distance.Minus(set.margin).Matrix(), f.Violation,
+			graph.ConvertDType(f.Of, dtypes.Float32)}
 	}, batchLast(states))
 	all, found, rows := batchFirst(t, out[0]), batchFirst(t, out[1]), batchFirst(t, out[2])
 	touching := 0

@@ -12,140 +12,119 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// found holds the contacts of the parts of a set, one after the other.
+// found holds the contacts of the parts of a set, one after the other. Of pairs of boxes it holds those that may touch.
 type found struct {
-	distance      algebra.Num
-	point, normal algebra.Vector
-	tangent       algebra.Vector // near which the first tangents are; no rows: MuJoCo's default
-	origin        algebra.Vector // what points are relative to; no rows if there is one tree
-	of            *Node          // see [System.rowsOf]
+	Violation     *Node // by how much they are deeper than their margins, [n, B]
+	Point, Normal [3]*Node
+	Tangent       [3]*Node       // near which the first tangents are, 0: MuJoCo's default; nil: it is that of all
+	Of            *Node          // their rows among all contacts, int32 [n, B]; nil: they are all
+	Origin        algebra.Vector // what points are relative to, of all contacts; no rows if there is one tree
 }
 
+// found finds the contacts of a set between links, given those of [System.collisions].
 func (s *System) found(k kinematics, contacts []contact, set *contactSet) (f found) {
-	var distance []algebra.Num
-	var point, normal, tangent, origin []algebra.Vector
-	for _, part := range set.parts {
-		c := contacts[slices.Index(s.contacts, part)]
-		distance, point, normal = append(distance, c.Distance), append(point, c.Point), append(normal, c.Frame[0])
-		if set.acts == nil {
-			tangent = append(tangent, c.Frame[1])
-			continue
+	g, batch := k.size()
+	var numbers [10][]algebra.Num
+	var origin []algebra.Vector
+	var of []*Node
+	rows, first := []int{0}, []int{0} // where the contacts of each part begin among those found, and among all
+	for i, part := range set.parts {
+		var c contact
+		if part.near > 0 { // found below
+			c.Distance, c.Point = algebra.Constant(part.near*part.points, far), zeroVector(part.near*part.points)
+			c.Frame[0] = c.Point
+		} else {
+			c = contacts[slices.Index(s.contacts, part)]
+			c.Distance = c.Distance.Minus(part.margin)
 		}
-		if s.trees() > 1 {
-			at := s.placed(k, part.mover(), 4)
-			for range part.points {
-				origin = append(origin, at)
+		if c.Frame[1].X.Rows == 0 {
+			c.Frame[1] = zeroVector(c.Distance.Rows)
+		}
+		numbers[0] = append(numbers[0], c.Distance)
+		for i, v := range []algebra.Vector{c.Point, c.Frame[0], c.Frame[1]} {
+			for axis := range 3 {
+				numbers[1+3*i+axis] = append(numbers[1+3*i+axis], component(v, axis))
 			}
 		}
+		of = append(of, AddScalar(Iota(g, shapes.Make(dtypes.Int32, c.Distance.Rows, batch), 0), first[i]))
+		rows, first = append(rows, rows[i]+c.Distance.Rows), append(first, first[i]+part.rows)
+		if s.trees() > 1 {
+			origin = append(origin, slices.Repeat([]algebra.Vector{s.placed(k, part.mover(), 4)}, part.points)...)
+		}
 	}
-	g, batch := k.size()
-	f.distance, f.point, f.normal = computed(g, batch, materializedStack(distance)), stackVectors(point), stackVectors(normal)
-	if len(tangent) > 0 {
-		f.tangent = stackVectors(tangent)
+	stack := func(i int) *Node { return computed(g, batch, materializedStack(numbers[i])).Matrix() }
+	f.Violation = stack(0)
+	axial := slices.ContainsFunc(set.parts, func(part *contactSet) bool { return part.axial })
+	for i := range 3 {
+		if f.Point[i], f.Normal[i] = stack(1+i), stack(4+i); axial {
+			f.Tangent[i] = stack(7 + i)
+		}
+	}
+	if slices.ContainsFunc(set.parts, func(part *contactSet) bool { return part.near > 0 }) {
+		f.Of = xla.Store(Concatenate(of, 0))
+	}
+	for i, part := range set.parts {
+		if part.near > 0 {
+			f = s.findNear(k, part, f, rows[i], first[i])
+		}
 	}
 	if len(origin) > 0 {
-		f.origin = stackVectors(origin)
+		f.Origin = stackVectors(origin)
 	}
-	f.of = s.rowsOf(k, contacts, set)
 	return f
 }
 
-// violation is by how much contacts are deeper than their margins.
-func (f found) violation(margin algebra.Num) algebra.Num {
-	if f.of != nil {
-		margin = pick(margin, f.of)
+// findNear finds the contacts of pairs of boxes, of those that may touch the nearest. They follow from a row on. first
+// is the row of the first contact of all pairs among those of the set.
+func (s *System) findNear(k kinematics, part *contactSet, all found, row, first int) found {
+	at, _ := s.relativePlaces(k, part.sides)
+	margin := part.margin.Slice(0, len(part.geoms))
+	gap := facesApart(boxOf(at[0], part.sizes[0]), boxOf(at[1], part.sizes[1]), at[1].position.Minus(at[0].position)).
+		Minus(margin)
+	type state struct {
+		Gap     *Node         // of all pairs, [n, B]; those that were looked at are far apart
+		Numbers []algebra.Num // the places and sizes of all pairs
+		Found   found
 	}
-	return f.distance.Minus(margin).Materialize()
-}
-
-// deepest finds the contacts of a set that is selected from others: of each link those that are deepest within
-// their margins. Of the parameters of all contacts it returns those of the deepest, so that all that follows sees
-// set.rows contacts.
-func (s *System) deepest(k kinematics, contacts []contact, set *contactSet, p parameters) (
-	c contact, _ parameters, violation algebra.Num,
-) {
-	f := s.found(k, contacts, set)
-	violation = f.violation(p.margin)
-	if c.Distance = f.distance; set.rows < violation.Rows {
-		rows := lowestOf(violation, set.rows, set.links)
-		for _, x := range []*algebra.Num{&violation, &f.point.X, &f.point.Y, &f.point.Z, &f.normal.X, &f.normal.Y, &f.normal.Z,
-			&f.tangent.X, &f.tangent.Y, &f.tangent.Z} {
-			*x = pick(*x, rows)
-		}
-		if c.Rows = rows; f.of != nil {
-			c.Rows = pickRows(f.of, rows)
-		}
-		for _, x := range p.numbers() {
-			if x.Rows > 0 {
-				*x = pick(*x, c.Rows)
-			}
-		}
-	}
-	c.Point = f.point.Minus(s.referenceOf(k, set.mover(), set.points))
-	c.Friction = p.friction
-	c.Frame = [3]algebra.Vector{f.normal, f.tangent, f.normal.Cross(f.tangent).Materialize()}
-	return c, p, violation
-}
-
-// lowestOf is [lowest] of a number of rows, and of those of each of some links if there are any, whose rows follow one
-// another.
-func lowestOf(x algebra.Num, count, links int) *Node {
-	if links == 0 {
-		return lowest(x.Matrix(), count)
-	}
-	count, batch := count/links, x.Node.Shape().Size()/x.Rows
-	rows := lowest(Reshape(x.Node, x.Rows/links, links*batch), count)
-	rows = MulScalar(Reshape(rows, count, links, batch), links)
-	return xla.Store(Reshape(Add(rows, IotaLike(rows, 1)), count*links, batch))
-}
-
-// nearest finds the contacts of a set: of all pairs, or of the set.near pairs of each copy that are nearest, from
-// which the deepest contacts are selected.
-func (s *System) nearest(k kinematics, set *contactSet) contact {
-	if set.near == 0 {
-		return s.collide(k, set)
-	}
-	at, _ := s.relativePlaces(k, set.sides)
-	apart := facesApart(boxOf(at[0], set.sizes[0]), boxOf(at[1], set.sizes[1]), at[1].position.Minus(at[0].position))
 	g, batch := k.size()
-	pairs := lowestOf(computed(g, batch, apart.Minus(set.margin.Slice(0, len(set.geoms)))), set.near*max(1, set.links),
-		set.links)
-	few := *set
-	few.margin = pick(set.margin, pairs)
+	start := state{Gap: computed(g, batch, gap).Matrix(), Found: all}
 	for i := range at {
-		at[i].position, few.sizes[i] = pickVector(at[i].position, pairs), pickVector(set.sizes[i], pairs)
-		turn := at[i].turn
-		at[i].turn = algebra.Rotation{X: pickVector(turn.X, pairs), Y: pickVector(turn.Y, pairs),
-			Z: pickVector(turn.Z, pairs)}
+		start.Numbers = append(append(start.Numbers, at[i].numbers()...), part.sizes[i].X, part.sizes[i].Y, part.sizes[i].Z)
 	}
-	found := contactOf(set.collide(&few, at[0], at[1]))
-	var rows []*Node
-	for point := range set.points {
-		rows = append(rows, AddScalar(pairs, point*len(set.geoms)))
-	}
-	found.Rows = Concatenate(rows, 0)
-	return found
-}
-
-// rowsOf returns the rows of contacts that were found of the parts of a set among all of them, int32 [n, B]; nil if
-// all were.
-func (s *System) rowsOf(k kinematics, contacts []contact, set *contactSet) *Node {
-	g, batch := k.size()
-	var rows []*Node
-	start, some := 0, false
-	for _, part := range set.parts {
-		found := contacts[slices.Index(s.contacts, part)]
-		of := found.Rows
-		if some = some || of != nil; of == nil {
-			of = Iota(g, shapes.Make(dtypes.Int32, found.Distance.Rows, batch), 0)
+	return xla.Repeat(negative(start.Gap, part.near), start, func(n *Node, at state) state {
+		pair := xla.Store(lowestRow(at.Gap))
+		index := Iota(pair.Graph(), shapes.Make(dtypes.Int32, at.Gap.Shape().Dimensions...), 0)
+		at.Gap = xla.Store(Where(Equal(index, BroadcastToShape(pair, index.Shape())), MulScalar(OnesLike(at.Gap), huge), at.Gap))
+		one, next := *part, 0
+		one.margin = pick(margin, pair)
+		vector := func() algebra.Vector {
+			next += 3
+			return pickVector(algebra.Vector{X: at.Numbers[next-3], Y: at.Numbers[next-2], Z: at.Numbers[next-1]}, pair)
 		}
-		rows = append(rows, AddScalar(of, start))
-		start += part.rows
-	}
-	if !some {
-		return nil
-	}
-	return xla.Store(Concatenate(rows, 0))
+		var places [2]place
+		for i := range places {
+			places[i].position, places[i].turn = vector(), algebra.Rotation{X: vector(), Y: vector(), Z: vector()}
+			one.sizes[i] = vector()
+		}
+		touches := part.collide(&one, places[0], places[1])
+		here := AddScalar(MulScalar(n, part.points), row)
+		write := func(into *Node, of func(t touch) algebra.Num) *Node {
+			var list []algebra.Num
+			for _, t := range touches {
+				list = append(list, of(t))
+			}
+			return xla.SetRows(into, here, computed(pair.Graph(), batch, materializedStack(list)).Matrix())
+		}
+		f := &at.Found
+		f.Violation = write(f.Violation, func(t touch) algebra.Num { return t.distance.Minus(one.margin) })
+		for i := range 3 {
+			f.Point[i] = write(f.Point[i], func(t touch) algebra.Num { return component(t.point, i) })
+			f.Normal[i] = write(f.Normal[i], func(t touch) algebra.Num { return component(t.normal, i) })
+		}
+		points := MulScalar(Iota(pair.Graph(), shapes.Make(dtypes.Int32, part.points, batch), 0), len(part.geoms))
+		f.Of = xla.SetRows(f.Of, here, xla.Store(Add(AddScalar(points, first), BroadcastToShape(pair, points.Shape()))))
+		return at
+	}).Found
 }
 
 // lowest returns the rows of the lowest numbers of each column of x [n, B], as int32 [count, B]. Where fewer

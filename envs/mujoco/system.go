@@ -53,9 +53,9 @@ type Options struct {
 	// LinkContacts is the largest number of contacts between links that act at a time in a copy, of those without
 	// friction (condim 1) and of those with it; 0 means a quarter more than MuJoCo had in random rollouts when it compiled
 	// the model, from 12 to 48. Of more, the deepest act, and links sink into each other at the others until these are
-	// among the deepest. Results are exact as long as no more touch, and the faces of no more than twice as many pairs of
-	// boxes overlap. If they make more than four times as many rows as there are dofs, as in hands, contacts with what
-	// cannot move are among them, and 24 more act.
+	// among the deepest. Results are exact as long as no more touch, and the faces of no more than 24 pairs of boxes
+	// overlap. If they make more than four times as many rows as there are dofs, as in hands, or if a link has more than 24
+	// possible contacts with what cannot move, those are among them, and 24 more act.
 	LinkContacts int
 	// Terrain replaces the planes of the model; nil: they stay.
 	Terrain *Terrain

@@ -98,27 +98,21 @@ func (s *System) visits(k kinematics, contacts []contact, i int, v []algebra.Num
 	g, batch := k.size()
 	set := s.selected[i]
 	f, p := s.found(k, contacts, set), s.parametersUnder(k.Under, set)
-	violation := f.violation(p.margin)
 	type state struct {
-		Numbers    []algebra.Num // of what was found: violations, points and normals; and of all contacts: origins
+		Found      found
 		Parameters []algebra.Num // of all contacts
 		Masks      []algebra.Num
-		Rows, Of   *Node      // of the deepest among what was found, and of that among all contacts: [n, B]
+		Rows       *Node      // of the deepest among what was found, [n, B]
 		Dofs       [][3]*Node // see motionsOfDofs
 		Velocity   *Node      // [nv, B]
 		All        visit
 	}
-	at := state{Masks: set.acts, Rows: lowest(violation.Matrix(), set.rows), Of: f.of, Dofs: s.motionsOfDofs(k),
+	at := state{Found: f, Masks: set.acts, Rows: lowest(f.Violation, set.rows), Dofs: s.motionsOfDofs(k),
 		Velocity: s.stack(g, batch, v), All: s.noVisits(g, batch, set)}
-	at.Numbers = append(at.Numbers, violation)
-	for _, v := range []algebra.Vector{f.point, f.normal, f.origin} {
-		at.Numbers = append(at.Numbers, v.X, v.Y, v.Z)
-	}
 	for _, x := range p.numbers() {
 		at.Parameters = append(at.Parameters, *x)
 	}
-	count := negative(violation.Matrix(), set.rows)
-	one := s.alone(set)
+	count, one := negative(f.Violation, set.rows), s.alone(set)
 	return visits{count, xla.Repeat(count, at, func(n *Node, at state) state {
 		take := func(x algebra.Num, row *Node) algebra.Num {
 			if x.Rows == 0 {
@@ -127,14 +121,18 @@ func (s *System) visits(k kinematics, contacts []contact, i int, v []algebra.Num
 			return pick(x, row)
 		}
 		row := xla.Store(Reshape(xla.Row(at.Rows, n), 1, batch))
-		vector := func(i int) algebra.Vector {
-			return algebra.Vector{X: take(at.Numbers[i], row), Y: take(at.Numbers[i+1], row), Z: take(at.Numbers[i+2], row)}
+		vector := func(of [3]*Node) algebra.Vector {
+			return algebra.Vector{X: pick(rowsOf(of[0]), row), Y: pick(rowsOf(of[1]), row), Z: pick(rowsOf(of[2]), row)}
 		}
-		violation, point, normal := take(at.Numbers[0], row), vector(1), vector(4)
-		if at.Of != nil {
-			row = pickRows(at.Of, row)
+		f := at.Found
+		violation, found, hint := pick(rowsOf(f.Violation), row), contact{Point: vector(f.Point)}, touch{normal: vector(f.Normal)}
+		if f.Tangent[0] != nil {
+			hint.tangent = vector(f.Tangent)
 		}
-		origin := vector(7)
+		if f.Of != nil {
+			row = pickRows(f.Of, row)
+		}
+		origin := algebra.Vector{X: take(f.Origin.X, row), Y: take(f.Origin.Y, row), Z: take(f.Origin.Z, row)}
 		var p parameters
 		for i, x := range p.numbers() {
 			*x = take(at.Parameters[i], row)
@@ -143,10 +141,10 @@ func (s *System) visits(k kinematics, contacts []contact, i int, v []algebra.Num
 		for _, mask := range at.Masks {
 			masks = append(masks, pick(mask, row))
 		}
-		found := contact{Point: point, Friction: p.friction}
-		aside, other := touch{normal: normal}.frame()
-		found.Frame = [3]algebra.Vector{normal, aside, other}
-		found.By = s.movedBy(at.Dofs, masks, point, origin, slices.Concat(found.Frame[:], found.Frame[:])[:set.dim])
+		found.Friction = p.friction
+		aside, other := hint.frame()
+		found.Frame = [3]algebra.Vector{hint.normal, aside, other}
+		found.By = s.movedBy(at.Dofs, masks, found.Point, origin, slices.Concat(found.Frame[:], found.Frame[:])[:set.dim])
 		at.All = xla.SetRow(at.All, n, one.visit(found, p, violation, at.Velocity, Reshape(row, batch)))
 		return at
 	}).All}
