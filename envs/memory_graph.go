@@ -25,6 +25,8 @@ type Variable struct {
 	// Next returns the value after a step, [Size, B]; nil: it stays. Both views recall what was remembered
 	// before the step.
 	Next func(before, after StepView, action *Node) *Node
+
+	wrong func(r *Rigid) string // what is wrong with it in a task, or ""; nil: nothing
 }
 
 // Command is a variable that is drawn uniformly between lower and upper, at the start of an episode and then
@@ -37,7 +39,17 @@ func Command(name string, lower, upper []float64, period float64) Variable {
 		}
 		return Concatenate(parts, 0)
 	}
-	v := Variable{Name: name, Size: len(lower), Start: draw}
+	v := Variable{Name: name, Size: len(lower), Start: draw, wrong: func(*Rigid) string {
+		ordered := len(lower) == len(upper)
+		for i := range min(len(lower), len(upper)) {
+			ordered = ordered && lower[i] <= upper[i]
+		}
+		if ordered && period >= 0 {
+			return ""
+		}
+		return fmt.Sprintf("Command(%q, %v, %v, %g): want as many lower limits as upper ones, none above its upper one, "+
+			"and a period of at least 0 s", name, lower, upper, period)
+	}}
 	if period > 0 {
 		v.Next = func(before, after StepView, _ *Node) *Node {
 			count := func(t *Node) *Node { return Floor(AddScalar(DivScalar(t, period), 1e-3)) }
@@ -51,7 +63,13 @@ func Command(name string, lower, upper []float64, period float64) Variable {
 
 // LastAction is a variable that holds the action of the step before, of a number of components, at first 0.
 func LastAction(name string, actions int) Variable {
-	return Variable{Name: name, Size: actions, Next: func(_, _ StepView, action *Node) *Node { return action }}
+	return Variable{Name: name, Size: actions, Next: func(_, _ StepView, action *Node) *Node { return action },
+		wrong: func(r *Rigid) string {
+			if n := r.Spec().Actions; n != actions {
+				return fmt.Sprintf("LastAction(%q, %d): the number of actions is %d", name, actions, n)
+			}
+			return ""
+		}}
 }
 
 // AirTime is a variable that says how long each body has not touched anything, s; 0 where it does.
@@ -214,6 +232,9 @@ func (r *Rigid) checkMemory() string {
 			return fmt.Sprintf("its Memory has a Variable %q of %d numbers: want a name and at least 1", v.Name, v.Size)
 		case slices.Contains(known, v.Name) || senses[v.Name].build != nil:
 			return fmt.Sprintf("its Memory has the name %q twice, or it is that of a sense: choose another one", v.Name)
+		}
+		if v.wrong != nil && v.wrong(r) != "" {
+			return "its Memory: " + v.wrong(r)
 		}
 		known = append(known, v.Name)
 	}

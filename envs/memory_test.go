@@ -176,12 +176,23 @@ func TestMistakesOfMemoryGiveOneLine(t *testing.T) {
 		`unknown quantity "giro"; did you mean "gyro"?`: func(r *envs.Rigid) {
 			r.Observe = func(m envs.StepView) *Node { return m.Sense("giro/ball") }
 		},
+		"it returns ends of shape (Float32)[": func(r *envs.Rigid) {
+			r.Done = func(m envs.StepView) *Node { return m.Frame("ball").Position[2] }
+		},
+		"it returns inputs of shape (Float32)[4, ": func(r *envs.Rigid) {
+			r.Drive = func(action *Node) *Node { return Concatenate([]*Node{action, action, action, action}, 0) }
+		},
 	} {
 		r := puck()
 		change(r)
 		errtest.Want(t, built(r), want)
 	}
+	memory := func(v envs.Variable) func(*envs.Rigid) { return func(r *envs.Rigid) { r.Memory[0] = v } }
 	for want, change := range map[string]func(*envs.Rigid){
+		`Command("c", [0], [1 2], 1): want as many lower limits`:   memory(envs.Command("c", []float64{0}, []float64{1, 2}, 1)),
+		`Command("c", [2], [1], 1): want`:                          memory(envs.Command("c", []float64{2}, []float64{1}, 1)),
+		`Command("c", [0], [1], -1): want`:                         memory(envs.Command("c", []float64{0}, []float64{1}, -1)),
+		`LastAction("last", 7): the number of actions is 1`:        memory(envs.LastAction("last", 7)),
 		"its Latency is 2 to 1":                                    func(r *envs.Rigid) { r.Latency = [2]int{2, 1} },
 		"its Pose has 1 angles, its System 0":                      func(r *envs.Rigid) { r.Pose = []float64{1} },
 		`unknown body or site of gyro "bal"; did you mean "ball"?`: func(r *envs.Rigid) { r.Observe, r.Senses = nil, []string{"gyro/bal"} },

@@ -187,9 +187,17 @@ func (r *Rigid) Spec() Spec {
 // Validate returns an error if the constants of an environment are not valid, or parts of a [Rigid]
 // are missing or do not fit its system.
 func Validate(env Env) error {
-	if r, ok := Inner(env).(*Rigid); ok && r.System != nil && r.Observe == nil {
-		if _, err := r.sensed(); err != nil {
-			return fmt.Errorf("%s: its Senses: %w", r.Settings.Name, err)
+	if r, ok := Inner(env).(*Rigid); ok { // the Spec takes its sizes from these
+		switch {
+		case r.System == nil:
+			return fmt.Errorf("%s: it has no System", r.Settings.Name)
+		case r.Observe != nil:
+		case len(r.Senses) == 0:
+			return fmt.Errorf("%s: it has no function Observe, and no Senses", r.Settings.Name)
+		default:
+			if _, err := r.sensed(); err != nil {
+				return fmt.Errorf("%s: its Senses: %w", r.Settings.Name, err)
+			}
 		}
 	}
 	if err := env.Spec().Validate(); err != nil {
@@ -201,8 +209,6 @@ func Validate(env Env) error {
 	var wrong string
 	switch r, ok := Inner(env).(*Rigid); {
 	case !ok:
-	case r.System == nil:
-		wrong = "it has no System"
 	case r.Drive == nil && r.Spec().Actions != r.System.Actions():
 		wrong = fmt.Sprintf("its Spec has %d actions, its System %d actuators: set a Drive, or Actions to this",
 			r.Settings.Actions, r.System.Actions())
@@ -212,8 +218,6 @@ func Validate(env Env) error {
 		wrong = fmt.Sprintf("its Pose has %d angles, its System %d", len(r.Pose), len(r.System.DefaultAngles()))
 	case r.checkMemory() != "":
 		wrong = r.checkMemory()
-	case r.Observe == nil && len(r.Senses) == 0:
-		wrong = "it has no function Observe, and no Senses"
 	case r.Reward == nil:
 		wrong = "it has no function Reward"
 	case r.Describe == nil && r.Spec().Descriptor.Kind != None:
@@ -363,7 +367,9 @@ func (r *Rigid) Step(s State, action *Node) State {
 	k, late := r.delayed(k, action)
 	input := r.drive(late)
 	if r.Guide != nil {
-		input = Add(input, r.Guide(before))
+		guide := r.Guide(before)
+		xla.CheckShape(r.Guide, "", "inputs", guide, dtypes.Float32, input.Shape().Dimensions...)
+		input = Add(input, guide)
 	}
 	if start.Under.Strength == nil {
 		input = r.weaken(before.under.weakened, input)
@@ -383,8 +389,9 @@ func (r *Rigid) Step(s State, action *Node) State {
 	after.memory = r.advance(k, before, after, action)
 	done := ZerosLike(s.Reward)
 	if r.Done != nil {
-		done = ConvertDType(r.Done(after.on(streamDone)), dtypes.Float32)
-		xla.CheckShape(r.Done, "", "ends", done, dtypes.Float32, s.Reward.Shape().Dimensions...)
+		ends := r.Done(after.on(streamDone))
+		xla.CheckShape(r.Done, "", "ends", ends, dtypes.Bool, s.Reward.Shape().Dimensions...)
+		done = ConvertDType(ends, dtypes.Float32)
 	}
 	reward := r.Reward(before, after.on(streamReward), action)
 	xla.CheckShape(r.Reward, "", "rewards", reward, dtypes.Float32, s.Reward.Shape().Dimensions...)
@@ -394,7 +401,10 @@ func (r *Rigid) Step(s State, action *Node) State {
 	case r.Objectives == nil:
 		next.Objectives = InsertAxes(next.Reward, -1)
 	default:
-		next.Objectives = Transpose(r.Objectives(before, after.on(streamReward), action), 0, 1)
+		parts := r.Objectives(before, after.on(streamReward), action)
+		xla.CheckShape(r.Objectives, "", "objectives", parts, dtypes.Float32, len(r.Settings.Objectives),
+			s.Reward.Shape().Dimensions[0])
+		next.Objectives = Transpose(parts, 0, 1)
 	}
 	return next
 }
@@ -402,7 +412,11 @@ func (r *Rigid) Step(s State, action *Node) State {
 // drive returns what an action, [actions, B], tells the actuators.
 func (r *Rigid) drive(action *Node) *Node {
 	if r.Drive != nil {
-		return r.Drive(action)
+		input := r.Drive(action)
+		if n := r.System.Actions(); n > 0 { // else what it returns is not used
+			xla.CheckShape(r.Drive, "", "inputs", input, dtypes.Float32, n, action.Shape().Dimensions[1])
+		}
+		return input
 	}
 	return r.System.Drive(action)
 }

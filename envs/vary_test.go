@@ -203,9 +203,13 @@ func TestValidate(t *testing.T) {
 	for want, change := range map[string]func(*envs.Rigid){
 		"":                           func(*envs.Rigid) {},
 		"ant-maze: it has no System": func(r *envs.Rigid) { r.System = nil },
-		"no function Observe":        func(r *envs.Rigid) { r.Observe = nil },
-		"it has no function Reward":  func(r *envs.Rigid) { r.Reward = nil },
-		"no function Describe":       func(r *envs.Rigid) { r.Describe = nil },
+		"no function Observe":        func(r *envs.Rigid) { r.Observe, r.Settings.Observations = nil, 0 },
+		"has no System":              func(r *envs.Rigid) { r.System, r.Settings.Actions = nil, 0 },
+		"the range Initial of ant-maze is 1 to -1: want": func(r *envs.Rigid) {
+			r.Settings.Observations, r.Settings.Initial = 0, [2]float64{1, -1}
+		},
+		"it has no function Reward": func(r *envs.Rigid) { r.Reward = nil },
+		"no function Describe":      func(r *envs.Rigid) { r.Describe = nil },
 		`its Leg: unknown joint with an actuator "typo"; known: $ Torso_Aux 1`: func(r *envs.Rigid) { r.Leg = []string{"typo"} },
 		"1 action":    func(r *envs.Rigid) { r.Settings.Actions = -1 },
 		"8 actuators": func(r *envs.Rigid) { r.Settings.Actions = 7 },

@@ -126,8 +126,11 @@ func (s Spec) Validate() error {
 	switch {
 	case s.Name == "":
 		return errors.New("the environment has no name")
-	case s.Observations < 0 || s.Observations == 0 && !(s.Initial[0] < s.Initial[1] &&
-		finite(s.Initial[0]) && finite(s.Initial[1])) || s.Actions < 1 || s.Length < 1:
+	case s.Observations == 0 && s.Initial != [2]float64{} &&
+		!(s.Initial[0] < s.Initial[1] && finite(s.Initial[0]) && finite(s.Initial[1])):
+		return fmt.Errorf("the range Initial of %s is %g to %g: want finite limits, the lower one first", s.Name,
+			s.Initial[0], s.Initial[1])
+	case s.Observations < 0 || s.Observations == 0 && s.Initial == [2]float64{} || s.Actions < 1 || s.Length < 1:
 		return fmt.Errorf("%s needs at least 1 observation (or 0 and a finite range Initial), 1 "+
 			"action and 1 step, not %d, %d and %d", s.Name, s.Observations, s.Actions, s.Length)
 	case !slices.IsSorted(s.Zero) || len(slices.Compact(slices.Clone(s.Zero))) < len(s.Zero) ||
