@@ -398,6 +398,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 	}{
 		{`"map-elite"; did you mean "map-elites"?`, "map-elite", set()},
 		{"`qdnb sweep plan --experiment hurdles`", "hierarchical-control", set()},
+		{"cma-mae with a setting: archive_learning_rate=1", "cma-me", set()},
 		{"qdnb.Adapt in a notebook", "adaptation", set()},
 		{`did you mean "pga-aurora", "pga-map-elites" or "ppga"?`, "pga", set()},
 		{`unknown field "batch_size"; did you mean "batch"?`, "map-elites", set("batch_size=10")},
@@ -491,7 +492,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		{"nil", "map-elites", with(archiving((*repertoire.Grid)(nil)))},
 		{"nil", "map-elites", with(emitting((*evolution.IsoLineEmitter)(nil)))},
 		{"nil", "map-elites", with(Tune(func(m *evolution.MapElites) { m.Policy = (*pointed)(nil) }))},
-		{"nil", "map-elites", with(Tune[evolution.MapElites](nil))},
+		{"Tune(nil): give it a function", "map-elites", with(Tune[evolution.MapElites](nil))},
 	} {
 		spec := smallest(c.algorithm, t.TempDir())
 		c.change(&spec)
@@ -531,8 +532,6 @@ func TestNilValues(t *testing.T) {
 			PlaySpec{Environment: simulator})),
 		"Environment of the AdaptSpec is a nil *envs.Simulator": errtest.Of(Adapt(background, AdaptSpec{Environment: simulator,
 			Skills: run, Perturbation: envs.GravityMultiplier})),
-		"Tune(nil): give it a function": errtest.Of(Spec{Algorithm: "map-elites", Env: "pointmaze",
-			Tune: Tune[evolution.MapElites](nil)}.Config()),
 		"context":    errtest.Of(Train(none, spec)),
 		"contexts":   errtest.Of(TrainSeeds(none, spec, 1, 2)),
 		"ask":        errtest.Of(Ask(none, simulated("dns", spec.Runs, 1))),

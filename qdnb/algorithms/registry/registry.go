@@ -50,6 +50,9 @@ func Find(name string) (algorithms.Entry, error) {
 	if use, ok := usesSkills[name]; ok {
 		return algorithms.Entry{}, names.Wrongf("%s needs the skills of a finished run: %s", name, use)
 	}
+	if name == "cma-me" {
+		return algorithms.Entry{}, names.Wrongf("cma-me is cma-mae with a setting: archive_learning_rate=1")
+	}
 	if _, ok := records.Find(name); ok {
 		return algorithms.Entry{}, fmt.Errorf("algorithm %q has a record, but no preset: add one to package evolution "+
 			"or skills", name)
