@@ -110,11 +110,11 @@ func (r *Rigid) Values(c Conditions) (values []float32, err error) {
 		return nil, fmt.Errorf("%s: %w", r.Spec().Name, err)
 	}
 	for _, p := range slices.Sorted(maps.Keys(c)) {
-		if !r.varies(p) && p == TargetPosition {
-			return nil, fmt.Errorf("%s has no target to move; only ant-maze has one", r.Spec().Name)
+		if p == TargetPosition && r.Target == nil {
+			return nil, fmt.Errorf("%s has no target to move: set Target", r.Spec().Name)
 		}
 		if !r.varies(p) {
-			return nil, fmt.Errorf("%s does not vary %s: adjust it to do so", r.Spec().Name, p)
+			return nil, fmt.Errorf("%s does not vary %s: use Adjust, or add it to Vary", r.Spec().Name, p)
 		}
 	}
 	if at, ok := c[TargetPosition]; ok && (r.Target == nil || !slices.Equal(at, r.Target[:])) {

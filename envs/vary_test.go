@@ -121,13 +121,14 @@ func TestValuesOfConditions(t *testing.T) {
 	errtest.Want(t, errtest.Of(envs.Adjust(envs.StartAt(environment(t, "ant-uni"), 1))), "fixed start")
 	errtest.Want(t, errtest.Of(envs.Adjust(environment(t, "ant-uni"), envs.MassMultiplier)), "Brax's engine cannot vary mass")
 	at := func(x, y float64) envs.Conditions { return envs.Conditions{envs.TargetPosition: {x, y}} }
+	errtest.Want(t, errtest.Of(environment(t, "ant-maze").(*envs.Rigid).Values(at(1, 0))), "does not vary target: use Adjust")
 	for _, test := range []struct {
 		env        string
 		target     *[2]float64 // nil: the task's own
 		conditions envs.Conditions
 		want       string // error
 	}{
-		{"ant-uni", nil, at(1, 0), "no target"},
+		{"ant-uni", nil, at(1, 0), "no target to move: set Target"},
 		{"ant-maze", nil, at(99, 0), "x must lie between"},
 		{"ant-maze", &[2]float64{50, 0}, nil, ""},
 		{"ant-uni", nil, envs.Conditions{envs.GravityMultiplier: {-1}}, "gravity must be finite and not negative"},
