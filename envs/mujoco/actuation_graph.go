@@ -59,7 +59,7 @@ func (s *System) prepareDrives() {
 		if m.ActuatorTrnType[a] == overSite {
 			body, own := s.site(target[0])
 			if i, row := s.link(body); i != static { // else it moves nothing
-				s.drives = append(s.drives, drive{id: []int{a}, site: &side{i, []int{row}, own}})
+				s.drives = append(s.drives, drive{id: []int{a}, site: &side{group: i, link: []int{row}, pose: own}})
 			}
 		}
 	}

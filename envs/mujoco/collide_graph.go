@@ -8,6 +8,8 @@ type place struct {
 	turn     algebra.Rotation
 }
 
+func (p pose) place() place { return place{p.position, p.rotation.Rotation().Snap()} }
+
 func (p place) numbers() []algebra.Num {
 	var all []algebra.Num
 	for _, v := range []algebra.Vector{p.position, p.turn.X, p.turn.Y, p.turn.Z} {

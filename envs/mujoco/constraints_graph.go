@@ -292,14 +292,11 @@ func contactOf(touches []touch) contact {
 func (s *System) relativePlaces(k kinematics, sides [2]side) (at [2]place, origin algebra.Vector) {
 	var origins [2]algebra.Vector
 	for i, side := range sides {
-		at[i] = place{side.pose.position, side.pose.rotation.Rotation().Snap()}
-		if side.group != static {
-			turn := algebra.Rotation{X: s.placed(k, side, 0), Y: s.placed(k, side, 1), Z: s.placed(k, side, 2)}
-			position := s.placed(k, side, 3)
-			at[i].position = position.Plus(turn.Of(at[i].position)).Materialize()
-			at[i].turn = materializeRotation(turned(turn, at[i].turn))
-			origins[i] = s.placed(k, side, 4)
+		if side.group == static {
+			at[i] = side.pose.place()
+			continue
 		}
+		at[i], origins[i] = s.placesOf(k, side), s.placed(k, side, 4)
 	}
 	switch {
 	case sides[0].group == static:
@@ -311,6 +308,24 @@ func (s *System) relativePlaces(k kinematics, sides [2]side) (at [2]place, origi
 		at[0].position = at[0].position.Minus(origins[1].Minus(origins[0]).Materialize()).Materialize()
 	}
 	return at, origins[1]
+}
+
+// placesOf returns where the geoms or points of a side are. Geoms of links that are in several pairs are placed once.
+func (s *System) placesOf(k kinematics, side side) place {
+	own, each := side.pose.place(), func(x algebra.Num) algebra.Num { return x }
+	if geoms := 1 + slices.Max(append(side.geom, 0)); side.group == anyLink && geoms < len(side.geom) {
+		var pair, link []int // of each geom
+		for geom := range geoms {
+			pair = append(pair, slices.Index(side.geom, geom))
+			link = append(link, side.link[pair[geom]])
+		}
+		own, side.link = place{own.position.Take(pair...), takeRotation(own.turn, pair)}, link
+		each = func(x algebra.Num) algebra.Num { return gather(x, side.geom) }
+	}
+	turn := algebra.Rotation{X: s.placed(k, side, 0), Y: s.placed(k, side, 1), Z: s.placed(k, side, 2)}
+	position := s.placed(k, side, 3).Plus(turn.Of(own.position)).Materialize()
+	turn = materializeRotation(turned(turn, own.turn))
+	return place{position.Each(each), algebra.Rotation{X: turn.X.Each(each), Y: turn.Y.Each(each), Z: turn.Z.Each(each)}}
 }
 
 func stackVectors(of []algebra.Vector) (out algebra.Vector) {

@@ -64,7 +64,8 @@ func (p *parameters) numbers() []*algebra.Num {
 type side struct {
 	group int // of the links; -1: bodies that cannot move; -2: of any group
 	link  []int
-	pose  pose // in the frames of the links, or in the world
+	pose  pose  // in the frames of the links, or in the world
+	geom  []int // of each pair its geom, numbered in order of appearance
 }
 
 const (
@@ -387,8 +388,13 @@ func (s *System) contactSet(c collision, groups [2]int, list []geomPair) *contac
 	for i := range set.sides {
 		side := side{group: groups[i]}
 		var at []pose
+		var distinct []int
 		for _, p := range list {
 			g := p.geom[i]
+			if !slices.Contains(distinct, g) {
+				distinct = append(distinct, g)
+			}
+			side.geom = append(side.geom, slices.Index(distinct, g))
 			link := m.link(m.GeomBodyID[g])
 			switch side.group {
 			case static:

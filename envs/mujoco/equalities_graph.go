@@ -39,7 +39,7 @@ func (s *System) tendon(i int) (p path) {
 			body, own := s.site(site)
 			of.sides[end] = side{group: static, pose: own}
 			if group, row := s.link(body); group != static {
-				of.sides[end] = side{group, []int{row}, own}
+				of.sides[end] = side{group: group, link: []int{row}, pose: own}
 			}
 		}
 		one, other := of.sides[0], of.sides[1]
@@ -255,7 +255,7 @@ func (s *System) anchor(i, k, body int) side {
 	}
 	own := s.poses[body].then(pose{algebra.Vectors(at), algebra.KnownQuaternion(turn)})
 	group, row := s.link(body)
-	return side{group, []int{row}, own}
+	return side{group: group, link: []int{row}, pose: own}
 }
 
 // measure returns what an equality keeps at 0, its changes by the dofs, [count, nv, B], and of ties the accelerations
