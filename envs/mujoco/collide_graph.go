@@ -8,7 +8,7 @@ type place struct {
 	turn     algebra.Rotation
 }
 
-func (p pose) place() place { return place{p.position, p.rotation.Rotation().Snap()} }
+func (a pose) place() place { return place{a.position, a.rotation.Rotation().Snap()} }
 
 func (p place) numbers() []algebra.Num {
 	var all []algebra.Num
