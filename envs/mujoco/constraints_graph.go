@@ -256,8 +256,9 @@ func (s *System) collisions(k kinematics) (all []contact) {
 			found = s.collide(k, set)
 		}
 		if set.sides[0].group == anyLink || set.sides[1].group == anyLink { // tangents of the deepest suffice
-			if found.Frame[2] = (algebra.Vector{}); !set.axial {
-				found.Frame[1] = found.Frame[2]
+			found.Frame[2] = algebra.Vector{}
+			if !set.axial {
+				found.Frame[1] = algebra.Vector{}
 			}
 		}
 		all = append(all, found)
@@ -313,9 +314,9 @@ func (s *System) relativePlaces(k kinematics, sides [2]side) (at [2]place, origi
 // placesOf returns where the geoms or points of a side are. Geoms of links that are in several pairs are placed once.
 func (s *System) placesOf(k kinematics, side side) place {
 	own, each := side.pose.place(), func(x algebra.Num) algebra.Num { return x }
-	if geoms := 1 + slices.Max(append(side.geom, 0)); side.group == anyLink && geoms < len(side.geom) {
+	if side.group == anyLink && side.geom != nil {
 		var pair, link []int // of each geom
-		for geom := range geoms {
+		for geom := range 1 + slices.Max(side.geom) {
 			pair = append(pair, slices.Index(side.geom, geom))
 			link = append(link, side.link[pair[geom]])
 		}

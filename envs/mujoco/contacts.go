@@ -65,7 +65,7 @@ type side struct {
 	group int // of the links; -1: bodies that cannot move; -2: of any group
 	link  []int
 	pose  pose  // in the frames of the links, or in the world
-	geom  []int // of each pair its geom, numbered in order of appearance
+	geom  []int // of each pair its geom, numbered in order of appearance; nil if each pair has another one
 }
 
 const (
@@ -405,6 +405,9 @@ func (s *System) contactSet(c collision, groups [2]int, list []geomPair) *contac
 			}
 			own := pose{algebra.Vectors(m.GeomPos[g]), algebra.KnownQuaternion(m.GeomQuat[g])}
 			at = append(at, s.poses[m.GeomBodyID[g]].then(own))
+		}
+		if len(distinct) == len(list) {
+			side.geom = nil
 		}
 		side.pose = stackPoses(at)
 		set.sides[i] = side

@@ -97,8 +97,7 @@ func (s *System) matrix(g *Graph, batch int, l linear) *Node {
 // solveSymmetric returns the solution x [n, B] of H x = b, with H [n, n, B] positive definite. It eliminates the last
 // rows first, those of the leaves.
 func solveSymmetric(h, b *Node) *Node {
-	// Rows that are eliminated at once in one loop, which updates those above and these.
-	const block = 6
+	const block = 6 // rows that one loop eliminates, so that the later loops are of a smaller matrix
 	n := h.Shape().Dimensions[0]
 	if n > block {
 		first := (n - 1) / block * block

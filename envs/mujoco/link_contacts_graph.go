@@ -27,6 +27,7 @@ func (s *System) found(k kinematics, contacts []contact, set *contactSet) (f fou
 	var numbers [10][]algebra.Num
 	var origin []algebra.Vector
 	var of []*Node
+	near := slices.ContainsFunc(set.parts, func(part *contactSet) bool { return part.near > 0 })
 	rows, first := []int{0}, []int{0} // where the contacts of each part begin among those found, and among all
 	for i, part := range set.parts {
 		var c contact
@@ -46,7 +47,9 @@ func (s *System) found(k kinematics, contacts []contact, set *contactSet) (f fou
 				numbers[1+3*i+axis] = append(numbers[1+3*i+axis], component(v, axis))
 			}
 		}
-		of = append(of, AddScalar(Iota(g, shapes.Make(dtypes.Int32, c.Distance.Rows, batch), 0), first[i]))
+		if near {
+			of = append(of, AddScalar(Iota(g, shapes.Make(dtypes.Int32, c.Distance.Rows, batch), 0), first[i]))
+		}
 		rows, first = append(rows, rows[i]+c.Distance.Rows), append(first, first[i]+part.rows)
 		if s.trees() > 1 {
 			origin = append(origin, slices.Repeat([]algebra.Vector{s.placed(k, part.mover(), 4)}, part.points)...)
@@ -60,7 +63,7 @@ func (s *System) found(k kinematics, contacts []contact, set *contactSet) (f fou
 			f.Tangent[i] = stack(7 + i)
 		}
 	}
-	if slices.ContainsFunc(set.parts, func(part *contactSet) bool { return part.near > 0 }) {
+	if near {
 		f.Of = xla.Store(Concatenate(of, 0))
 	}
 	for i, part := range set.parts {
