@@ -134,6 +134,39 @@ func TestWrappedSimulators(t *testing.T) {
 	}
 }
 
+// Who edits the function of a simulator is told that its run is of the former one, until that is trained again.
+func TestEditedSimulators(t *testing.T) {
+	spec, edited := simulated("map-elites", t.TempDir(), 2), simulator()
+	edited.Evaluate = func(ctx context.Context, genotypes [][]float32) ([]envs.Result, error) {
+		return throws(ctx, genotypes)
+	}
+	const said = "Evaluate of throw was edited after map-elites-throw-1-"
+	says := func(edit, want bool) {
+		t.Helper()
+		of := spec
+		if edit {
+			of.Environment = edited
+		}
+		for _, get := range []func() (*runs.Run, error){
+			func() (*runs.Run, error) { return Load(of) }, func() (*runs.Run, error) { return Train(background, of) },
+		} {
+			if text := stderr(t, func() { must.Get(get()) }); strings.Contains(text, said) != want {
+				t.Errorf("edited %v: %q", edit, text)
+			}
+		}
+	}
+	train(t, spec)
+	says(false, false)
+	says(true, true)
+	again := spec
+	again.Environment, again.Fresh = edited, true
+	if text := stderr(t, func() { train(t, again) }); strings.Contains(text, said) {
+		t.Error(text)
+	}
+	says(true, false)
+	says(false, true)
+}
+
 // Each algorithm without transitions learns from a simulator, stores what it evaluated within the
 // bounds, and resumes to the byte when every generation is interrupted between Ask and Tell.
 func TestSimulators(t *testing.T) {

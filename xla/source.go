@@ -3,6 +3,10 @@ package xla
 import (
 	"cmp"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
 	"os"
 	"reflect"
 	"runtime"
@@ -58,6 +62,75 @@ func Source(values ...any) string {
 			fmt.Fprintf(&text, "\n%s\n", data)
 		}
 	}
+	return text.String()
+}
+
+// Code returns the source of a function of the user and of the declarations in its file that it uses, also those that
+// only others of them use, without comments and spaces. It is empty if the file is not on disk.
+func Code(function any) string {
+	at := definedAt(reflect.ValueOf(function).Pointer())
+	source, err := os.ReadFile(at.file)
+	if at.line == 0 || err != nil {
+		return ""
+	}
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, at.file, source, parser.SkipObjectResolution)
+	if err != nil {
+		return ""
+	}
+	declared := map[string][]ast.Node{}
+	for _, d := range file.Decls {
+		ast.Inspect(d, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				declared[n.Name.Name] = append(declared[n.Name.Name], d)
+			case *ast.TypeSpec:
+				declared[n.Name.Name] = append(declared[n.Name.Name], d)
+			case *ast.ValueSpec:
+				for _, name := range n.Names {
+					declared[name.Name] = append(declared[name.Name], d)
+				}
+			}
+			_, body := n.(*ast.BlockStmt)
+			return !body
+		})
+	}
+	var start ast.Node // the innermost function that begins in the line
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.FuncDecl, *ast.FuncLit:
+			if files.Position(n.Pos()).Line == at.line {
+				start = n
+			}
+		}
+		return true
+	})
+	used, text := map[ast.Node]bool{nil: true}, strings.Builder{}
+	var use func(n ast.Node)
+	use = func(n ast.Node) {
+		if used[n] {
+			return
+		}
+		used[n] = true
+		code := source[files.Position(n.Pos()).Offset:files.Position(n.End()).Offset]
+		var words scanner.Scanner
+		words.Init(token.NewFileSet().AddFile("", -1, len(code)), code, nil, 0)
+		for _, word, literal := words.Scan(); word != token.EOF; _, word, literal = words.Scan() {
+			if literal == "\n" {
+				literal = ""
+			}
+			fmt.Fprint(&text, cmp.Or(literal, word.String()), " ")
+		}
+		ast.Inspect(n, func(m ast.Node) bool {
+			if name, ok := m.(*ast.Ident); ok {
+				for _, d := range declared[name.Name] {
+					use(d)
+				}
+			}
+			return true
+		})
+	}
+	use(start)
 	return text.String()
 }
 

@@ -41,3 +41,25 @@ func TestSource(t *testing.T) {
 		}
 	}
 }
+
+type counter struct{ base }
+
+func (c counter) count() int { return 1 + limit /* of all */ }
+
+const limit = 3
+
+// The code of a function is its text and that of what it uses in its file, also by methods, and nothing else.
+func TestCode(t *testing.T) {
+	literal := func(c counter) int { return c.count() } // a comment
+	want := "func ( c counter ) int { return c . count ( ) } ; type counter struct { base } ; type base struct { } ; " +
+		"func ( c counter ) count ( ) int { return 1 + limit } ; const limit = 3 ; "
+	if got := Code(literal); got != want {
+		t.Errorf("%q\nis not\n%q", got, want)
+	}
+	if got := Code(double); got != "func double ( x int ) int { return 2 * x } ; " {
+		t.Errorf("%q", got)
+	}
+	if got := Code(strings.Cut); got != "" {
+		t.Errorf("the standard library is no code of the user: %q", got)
+	}
+}

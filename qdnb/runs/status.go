@@ -38,6 +38,8 @@ type Status struct {
 	Actions      int `json:"actions,omitempty"`
 	// Choices is a checksum of the actions of a discrete environment, such as skills; 0 in others.
 	Choices uint32 `json:"choices,omitempty"`
+	// Evaluate is a hash of the code of a simulator's function, see [xla.Code]; "" without such code.
+	Evaluate string `json:"evaluate,omitempty"`
 	// Base is the algorithm that a variant is based on; "" if the run is no variant.
 	Base     string    `json:"base,omitempty"`
 	Finished bool      `json:"finished"` // the budget is spent
@@ -56,8 +58,8 @@ func (s Status) AllInvalid() error {
 	if s.Invalid == 0 || !math.IsInf(s.MaxFitness, -1) {
 		return nil
 	}
-	return errors.New("no evaluation was finite: see what envtest.Check says about the environment, or what " +
-		"the simulator returned")
+	return errors.New("no evaluation was finite: see what envtest.Check says about the environment, and what " +
+		"a simulator or parts of yours return")
 }
 
 // Imported is the backend of runs that were imported, not trained.

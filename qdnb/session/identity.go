@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
 )
 
 // startPart is the part of a configuration that has the hash of the genotypes that a run starts
@@ -61,6 +63,27 @@ func (t Training) outdated(found *runs.Run, seeds int) {
 				"(%s): rerun their cells if they should show the Spec's\n",
 				run.Name(), strings.Join(run.Config.Differences(t.Config), ", "))
 		}
+	}
+}
+
+// evaluates returns a hash of the code of the simulator's function; "" without such code.
+func (t Training) evaluates() string {
+	simulator, ok := envs.Inner(t.Env).(*envs.Simulator)
+	if !ok || simulator.Evaluate == nil {
+		return ""
+	}
+	code := xla.Code(simulator.Evaluate)
+	if code == "" {
+		return ""
+	}
+	return hash([]byte(code))
+}
+
+// edited says that a run was trained with other code of its simulator, which is no part of its identity.
+func (t Training) edited(run *runs.Run) {
+	if code := t.evaluates(); code != "" && run.Status.Evaluate != "" && run.Status.Evaluate != code {
+		fmt.Fprintf(os.Stderr, "qdnb: Evaluate of %s was edited after %s was trained with it: Fresh (of the Spec) trains "+
+			"that run again, and another Facts.Name makes a new one\n", t.Config.Env, run.Name())
 	}
 }
 

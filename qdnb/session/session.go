@@ -152,6 +152,7 @@ func (s *session) restore(ctx context.Context, w *runs.Writer, from runs.Checkpo
 	s.resumeClock()
 	s.status.Budget, s.status.Seeds, s.status.Finished = s.Spec.Budget, s.seeds, false
 	s.status.Version, _ = Build()
+	s.status.Evaluate = s.evaluate
 	if w.Status.Finished { // its results are no longer those of the continued run
 		if err := w.SaveStatus(s.status); err != nil {
 			return err

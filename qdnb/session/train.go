@@ -51,6 +51,7 @@ func Load(spec Spec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.edited(run)
 	if !run.Status.Finished {
 		return nil, fmt.Errorf("%s is not finished: train it with the same Spec to resume it", run.Dir)
 	}
@@ -122,6 +123,7 @@ type Training struct {
 	Skills    *runs.Run // the finished run whose skills Env uses; nil if it uses none
 
 	digest, schedule string // see identify
+	evaluate         string // see evaluates
 
 	// see [TrainSeeds]
 	seeds int             // runs that share the budget's time limits
@@ -147,6 +149,9 @@ func (t Training) run(ctx context.Context) (*runs.Run, error) {
 	}
 	found, err := runs.Open(t.Dir())
 	t.outdated(found, t.seeds)
+	if err == nil && !t.Spec.Fresh {
+		t.edited(found)
+	}
 	if err != nil || t.Spec.Fresh || !found.Status.Completes(t.Spec.Budget, t.seeds) {
 		if run, err := t.train(ctx); err != nil {
 			return run, err
@@ -176,6 +181,7 @@ func (t Training) train(ctx context.Context) (*runs.Run, error) {
 		return nil, fmt.Errorf("%s is not finished: train it to the end first", t.Skills.Dir)
 	}
 	if simulator, ok := t.Env.(*envs.Simulator); ok && simulator.Evaluate != nil {
+		t.evaluate = t.evaluates()
 		t.Env = hosted(simulator, func(_ context.Context, genotypes [][]float32) ([]envs.Result, error) {
 			return simulator.Evaluate(ctx, genotypes)
 		})
