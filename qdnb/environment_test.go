@@ -381,6 +381,30 @@ func TestAllInvalid(t *testing.T) {
 	}
 }
 
+// boundless is an emitter whose offspring are not finite.
+type boundless struct{}
+
+func (b boundless) Init(evolution.Start, random.Key) evolution.Emitter { return b }
+
+func (boundless) Offspring(p evolution.Parents, _ *Node, keys random.Key) *Node {
+	return MulScalar(p.Sample(keys), math.Inf(1))
+}
+
+func (b boundless) Update(evolution.Generation, random.Key) (evolution.Emitter, []evolution.Metric) {
+	return b, nil
+}
+
+// Offspring that are not finite are blamed on who makes them, not on a built-in environment alone.
+func TestInvalidOffspring(t *testing.T) {
+	spec := small(t.TempDir(), 2)
+	spec.Name, spec.Quiet = "own", false
+	spec.Tune = spec.Tune.And(emitting(boundless{}))
+	text := stderr(t, func() { _, _ = Train(background, spec) })
+	if want := "were not finite, and are left out; see whether your code (Mix) returns"; !strings.Contains(text, want) {
+		t.Errorf("%q is not in %q", want, text)
+	}
+}
+
 // A loss that overflows on finite rewards ends the run, which says what is left of it.
 func TestDivergedLoss(t *testing.T) {
 	for algorithm, loss := range map[string]string{"pga-map-elites": "critic", "ppga": "value", "sac": "critic"} {

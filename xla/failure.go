@@ -182,7 +182,7 @@ func catch(f func()) (err error) {
 		}
 		var ok bool
 		if err, ok = cause.(error); !ok {
-			err = fmt.Errorf("%v", cause)
+			err = errors.New(strings.ReplaceAll(strings.TrimSpace(fmt.Sprint(cause)), "\n", "; "))
 		}
 		if errors.As(err, &located{}) {
 			return

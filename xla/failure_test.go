@@ -153,7 +153,7 @@ func TestFailuresNameTheUsersLine(t *testing.T) {
 			func(x *Node) *Node { return AddScalar(x, none[len(none)+2]) }},
 		{lineWith(t, "func (p *pointed) Sum"), "xla.(*pointed).Sum",
 			": runtime error: invalid memory address or nil pointer dereference", (*pointed)(nil).Sum},
-		{here(0), test, ": in plain words", func(*Node) *Node { panic("in plain words") }},
+		{here(0), test, ": in plain words; of two lines", func(*Node) *Node { panic("in plain words\nof two lines") }},
 		{lineWith(t, "func (adder) Sum"), "xla.adder.Sum",
 			": it returns sums of shape (Float32)[1, 3], not (Float32)[3] (1: cars; 3: wheels)",
 			func(x *Node) *Node {

@@ -1,8 +1,10 @@
 package session
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/records"
@@ -52,6 +54,9 @@ func (s *session) advice() string {
 	}
 	if _, ok := envs.Robot(s.Env); ok {
 		return "if the robot is unstable, use a smaller timestep, softer gains or more armature in its XML"
+	}
+	if own := slices.DeleteFunc(slices.Clone(s.Own), func(field string) bool { return field == "Environment" }); len(own) > 0 {
+		return fmt.Sprintf("see whether your code (%s) returns finite numbers, and envtest.Check", strings.Join(own, ", "))
 	}
 	return "see envtest.Check"
 }

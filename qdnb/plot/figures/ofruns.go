@@ -225,6 +225,9 @@ var metrics = []string{"max_fitness", "coverage", "qd_score"}
 // Metrics draws maximum fitness, coverage and QD score of runs in a row for each of the axes. Runs
 // that differ only in their seeds are one line, see [Columns].
 func Metrics(trained []*runs.Run, axes ...Axis) (Grid, error) {
+	if len(trained) == 0 || len(axes) == 0 {
+		return Grid{}, fmt.Errorf("figures: metrics of %d runs on %d axes: want at least one of each", len(trained), len(axes))
+	}
 	cell.Begin()
 	var panels []*Panel
 	for _, axis := range axes {

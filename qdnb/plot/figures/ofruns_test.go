@@ -68,6 +68,7 @@ func TestColumns(t *testing.T) {
 		`did you mean "coverage"`: errtest.Of(Columns(list, Seconds, "coverag")),
 		`did you mean "seconds"`:  errtest.Of(Columns(list, Axis{Column: "second"}, "coverage")),
 		"0 columns of 2 runs":     errtest.Of(Columns(list, EnvSteps)),
+		"metrics of 0 runs on 1":  errtest.Of(Metrics(nil, EnvSteps)),
 		"1 columns of 0 runs":     errtest.Of(Columns(nil, EnvSteps, "coverage")),
 	} {
 		errtest.Want(t, err, want)
