@@ -23,15 +23,16 @@
 //	                                            for each pair of shapes, listed in contacts.go
 //	    constrain         constraints_graph.go  stiffness and reference: constrainJoints (friction losses
 //	                                            and limits), constrainEqual, constrainContacts;
-//	                                            visits_graph.go: contacts between links
+//	                                            visits_graph.go: contacts between links, found in
+//	                                            link_contacts_graph.go
 //	    minimize          newton_graph.go       Newton's method; iterate is one iteration:
 //	      linearize       newton_graph.go       forces of the constraints and their slopes: respond,
 //	                                            push and springs in forces_graph.go
 //	      solveLinear     newton_graph.go       the step, by the articulated-body algorithm: factorize and
 //	                                            solve in solve_graph.go; or solveCoupled in
-//	                                            link_contacts_graph.go, if links touch each other or
-//	                                            joints are held equal; or solveDense in dense_graph.go,
-//	                                            if that is crowded
+//	                                            coupled_graph.go, if links touch each other or joints are
+//	                                            held equal; or solveDense in dense_graph.go, if that is
+//	                                            crowded
 //	      advance         newton_graph.go       lineSearch in line_search_graph.go
 //
 // [System.Agree] compiles the programs of large systems in parts, one for each of these stages (xla.Outline), because
