@@ -12,7 +12,7 @@
 //	  curveAxis.over    curves.go             the axis that all of them share
 //	  span.panel        curves.go             medians and quartiles (figures.Quartiles)
 //	    figures.Lines   plot/figures          a panel: a gonum plot
-//	Grid.Save           plot/figures/grid.go  arranges panels with one legend
+//	Grid.Save           plot/figures/grid.go  panels with one legend, arranged by layout.go
 package paper
 
 import (
