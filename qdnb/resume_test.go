@@ -124,6 +124,19 @@ func resumes(t *testing.T, train trainee, budgets ...int) *runs.Run {
 	return whole
 }
 
+// An interrupted run can be played once a budget that it has reached ends it.
+func TestInterruptedRunsEndWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	spec := small(t.TempDir(), 5)
+	for range 2 { // the first one saves the initial population
+		stopped(t, spec)
+	}
+	run := must.Get(runs.LoadFrom(spec.Runs, "map-elites"))
+	errtest.Want(t, errtest.Of(Play(background, run, PlaySpec{Backend: "go"})), "--generations 1 ", "qdnb.Generations(1)")
+	spec.Budget = Generations(1)
+	must.Get(Play(background, must.Get(Train(background, spec)), PlaySpec{Backend: "go"}))
+}
+
 // Settings, backends, parts and other kinds of runs that change what a checkpoint holds resume like the algorithms
 // themselves, see TestAlgorithms.
 func TestVariantsResumeBitForBit(t *testing.T) {

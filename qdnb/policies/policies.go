@@ -59,8 +59,7 @@ func Select(run *runs.Run, numbers, cells []int) (*Set, error) {
 	case len(cells) > 0 && !run.HasRepertoire() && run.HasSkills():
 		return nil, names.Wrongf("%s has skills and no repertoire: give a skill", run.Name())
 	case !run.HasSkills() && !run.HasRepertoire():
-		return nil,
-			fmt.Errorf("%s has neither skills nor a repertoire yet: train it to the end first", run.Dir)
+		return nil, unfinished(run)
 	case len(numbers) > 0, len(cells) == 0 && run.HasSkills():
 		return selectSkills(run, numbers)
 	}
@@ -75,6 +74,16 @@ func Select(run *runs.Run, numbers, cells []int) (*Set, error) {
 		}
 	}
 	return selectCells(run, repertoire, cells)
+}
+
+// unfinished is the error of a run that has not written its policies.
+func unfinished(run *runs.Run) error {
+	advice := "train it to the end first"
+	if at := run.Status.Generation; at > 0 {
+		advice += fmt.Sprintf(", or to its generation %[1]d with --generations %[1]d --keep-replay (Spec.Budget: "+
+			"qdnb.Generations(%[1]d), KeepReplay: true); a larger budget continues it later", at)
+	}
+	return fmt.Errorf("%s has neither skills nor a repertoire yet: %s", run.Dir, advice)
 }
 
 // All returns all skills of a run, or all filled cells of the repertoire if it has no skills.
