@@ -229,7 +229,7 @@ STAGES = {
     "gymnasium": Stage(
         title="256 policies of 2 x 256 units in Gymnasium's tasks for 250 steps, with or without policies in the peers; "
         "best of 3 runs, the peers' only one",
-        cases=("HalfCheetah-v5", "Walker2d-v5", "Ant-v5"),
+        cases=("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Swimmer-v5", "Ant-v5", "Humanoid-v5"),
         ours="Rollout 3x -env {case}",
         ours_seconds={"running": "best-s"},
         venv="peer-mujoco",

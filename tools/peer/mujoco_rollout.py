@@ -29,7 +29,11 @@ ROBOTS = {
     "halfcheetah-uni": ("HalfCheetah-v5", "half_cheetah.xml", 5, 1),
     "walker-uni": ("Walker2d-v5", "walker2d_v5.xml", 4, 1),
 }
-ROBOTS |= {robot[0]: robot for robot in ROBOTS.values()}
+ROBOTS |= {robot[0]: robot for robot in ROBOTS.values()} | {
+    "Hopper-v5": ("Hopper-v5", "hopper.xml", 4, 1),
+    "Humanoid-v5": ("Humanoid-v5", "humanoid.xml", 5, 2),
+    "Swimmer-v5": ("Swimmer-v5", "swimmer.xml", 4, 2),
+}
 
 
 def widths(inputs, hidden, outputs):
@@ -119,7 +123,7 @@ def envpool_runner(a, pool):
         num_envs=a.batch,
         num_threads=a.threads,
         max_episode_steps=1 << 30,
-        **({} if ROBOTS[a.env][0] == "HalfCheetah-v5" else {"terminate_when_unhealthy": False}),
+        **({} if ROBOTS[a.env][0] in ("HalfCheetah-v5", "Swimmer-v5") else {"terminate_when_unhealthy": False}),
     )
     random = np.random.default_rng(1)
     obs, outputs = envs.reset()[0], envs.action_space.shape[0]
