@@ -3,6 +3,7 @@ package envs
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -212,8 +213,10 @@ func Validate(env Env) error {
 	case r.Drive == nil && r.Spec().Actions != r.System.Actions():
 		wrong = fmt.Sprintf("its Spec has %d actions, its System %d actuators: set a Drive, or Actions to this",
 			r.Settings.Actions, r.System.Actions())
-	case !(r.Noise >= 0):
+	case !(r.Noise >= 0) || math.IsInf(r.Noise, 1):
 		wrong = fmt.Sprintf("its Noise is %g: want 0 or more", r.Noise)
+	case slices.ContainsFunc(r.Pose, func(angle float64) bool { return math.IsNaN(angle) || math.IsInf(angle, 0) }):
+		wrong = fmt.Sprintf("its Pose is %v: want finite angles", r.Pose)
 	case r.Pose != nil && len(r.Pose) != len(r.System.DefaultAngles()):
 		wrong = fmt.Sprintf("its Pose has %d angles, its System %d", len(r.Pose), len(r.System.DefaultAngles()))
 	case r.checkMemory() != "":
@@ -312,7 +315,7 @@ func (r *Rigid) Begin(keys random.Key, state algebra.State) State {
 	}
 	m := r.view(state, k)
 	m.State = r.land(m.State)
-	m.Contact = r.System.Contact(state)
+	m.Contact = r.System.Contact(m.State)
 	m.memory = r.remember(keys, m)
 	m.keys = m.memory.Keys
 	zero := Zeros(state.Parts[0].Graph(), shapes.Make(dtypes.Float32, state.Parts[0].Shape().Dimensions[1]))

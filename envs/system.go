@@ -44,6 +44,10 @@ type System interface {
 	// conditions of the state.
 	StepUnder(state algebra.State, input *Node) (algebra.State, algebra.Contact)
 
+	// Push returns a state with the velocity v, m/s, added to a body that is free to move, and to what hangs on it;
+	// Brax's engine adds it to all that moves. "": the first such body.
+	Push(state algebra.State, body string, v [3]*Node) algebra.State
+
 	// Contact returns the contacts of a state that no step led to.
 	Contact(state algebra.State) algebra.Contact
 	// Touching returns 1 where a body touches something in a state, else 0, [B]. It panics if there is no such

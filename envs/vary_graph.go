@@ -23,7 +23,8 @@ type Variation struct {
 	Quantity Perturbation
 	// Of names the elements that change: bodies (mass, center), geoms or bodies (friction), the joints of actuators
 	// (actuators, gain), joints (damping, armature), or the body to push. nil: all; for actuators [Rigid.Leg], if it has
-	// any; for pushes the first free body.
+	// any; for pushes the first free body. Brax's engine changes the masses, frictions and dampings of all elements
+	// together, and pushes the whole robot.
 	Of           []string
 	Lower, Upper []float64  // of each component of the quantity
 	Apart        bool       // each of Of has a value of its own
@@ -215,6 +216,15 @@ func (r *Rigid) condition(values *Node) (c conditions) {
 				c.Friction = append(c.Friction, change)
 			case GainMultiplier:
 				c.Gain = append(c.Gain, change)
+				if _, brax := r.System.(*physics.System); brax {
+					joints := []string{name}
+					if name == "" {
+						joints = slices.Compact(r.System.Actuated())
+					}
+					for _, joint := range joints {
+						c.weakened = append(c.weakened, algebra.Change{Of: joint, By: value[0]})
+					}
+				}
 			case DampingMultiplier:
 				c.Damping = append(c.Damping, change)
 			case ArmatureMultiplier:
@@ -282,11 +292,8 @@ func (r *Rigid) pushed(m StepView) (algebra.State, remembered) {
 		due := Equal(pushes[next], k.Steps)
 		angle := Reshape(m.Uniform(-math.Pi, math.Pi, 1), -1)
 		speed := Where(due, m.under.push[next], ZerosLike(m.under.push[next]))
-		robot, body := r.System.(*mujoco.System), ""
-		if len(v.Of) > 0 {
-			body = v.Of[0]
-		}
-		state = robot.Push(state, body, [3]*Node{Mul(speed, Cos(angle)), Mul(speed, Sin(angle)), ZerosLike(speed)})
+		state = r.System.Push(state, append(v.Of, "")[0],
+			[3]*Node{Mul(speed, Cos(angle)), Mul(speed, Sin(angle)), ZerosLike(speed)})
 		pushes[next] = Where(due, Add(k.Steps, r.untilPush(m, v)), pushes[next])
 		next++
 	}
@@ -333,12 +340,21 @@ func (r *Rigid) checkVariation(v Variation) error {
 			return fmt.Errorf("%s from %g to %g: the lower limits must not exceed the upper ones", v.Quantity, v.Lower, v.Upper)
 		}
 	}
+	if e := v.Every; !(e[0] >= 0 && e[1] >= e[0]) || math.IsInf(e[1], 1) {
+		return fmt.Errorf("the pushes are %g to %g s apart (Every): want 0 or more, the least first", e[0], e[1])
+	}
 	robot, isMuJoCo := r.System.(*mujoco.System)
 	paper := slices.Contains([]Perturbation{GravityMultiplier, ActuatorsMultiplier, TargetPosition}, v.Quantity)
+	whole := slices.Contains([]Perturbation{MassMultiplier, FrictionMultiplier, DampingMultiplier, PushSpeed}, v.Quantity)
 	var kind string
 	var known []string
 	switch {
-	case !isMuJoCo && !paper:
+	case !isMuJoCo && whole:
+		if len(v.Of) > 0 {
+			return fmt.Errorf("Brax's engine varies %s of the whole robot only: leave Of empty, or use a robot of MuJoCo's",
+				v.Quantity)
+		}
+	case !isMuJoCo && !paper && v.Quantity != GainMultiplier:
 		return fmt.Errorf("Brax's engine cannot vary %s: use a robot of MuJoCo's", v.Quantity)
 	case v.Quantity == TargetPosition && r.Target == nil:
 		return fmt.Errorf("it has no target to move: set Target")

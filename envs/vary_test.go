@@ -39,14 +39,28 @@ func built(env envs.Env) error {
 	return err
 }
 
-// rebuilt returns a task of a model with other gravity, actuators and target.
+// rebuilt returns a task of a model with other gravity, actuators, target, masses, friction and damping.
 func rebuilt(t *testing.T, task *envs.Rigid, c envs.Conditions) *envs.Rigid {
 	t.Helper()
 	r, m := *task, task.System.(*physics.System).Model()
 	value := func(p envs.Perturbation) float64 { return append(c[p], 1)[0] } // of a multiplier
 	m.Gravity[2] *= value(envs.GravityMultiplier)
+	for i := range m.Bodies {
+		b, k := &m.Bodies[i], value(envs.MassMultiplier)
+		if b.Inertia == (physics.Vec{}) {
+			b.Inertia = physics.Vec{1, 1, 1}
+		}
+		b.Mass, b.Inertia = b.Mass*k, physics.Vec{b.Inertia[0] * k, b.Inertia[1] * k, b.Inertia[2] * k}
+		for j := range b.Colliders {
+			b.Colliders[j].Friction *= math.Sqrt(value(envs.FrictionMultiplier))
+		}
+	}
+	for i := range m.Joints {
+		m.Joints[i].Damping *= value(envs.DampingMultiplier)
+	}
 	for i, a := range m.Actuators {
-		if slices.Contains(r.Leg, a.Joint) {
+		m.Actuators[i].Strength *= value(envs.GainMultiplier)
+		if a = m.Actuators[i]; slices.Contains(r.Leg, a.Joint) {
 			k := value(envs.ActuatorsMultiplier)
 			m.Actuators[i].Strength *= k
 			if s := a.Servo; s != nil {
@@ -70,10 +84,16 @@ func TestAdjust(t *testing.T) {
 	// Powers of two are exact: the halfcheetah amplifies rounding.
 	both := envs.Conditions{envs.GravityMultiplier: {4}, envs.ActuatorsMultiplier: {0.5}}
 	moved := envs.Conditions{envs.TargetPosition: {-2, 15}}
+	slippery := envs.Conditions{envs.FrictionMultiplier: {0}}
+	heavy := envs.Conditions{envs.MassMultiplier: {4}, envs.FrictionMultiplier: {0.25}, envs.DampingMultiplier: {2},
+		envs.GainMultiplier: {0.5}}
 	var nominal envs.Conditions
+	more := []envs.Perturbation{envs.MassMultiplier, envs.FrictionMultiplier, envs.DampingMultiplier, envs.GainMultiplier}
+	also := map[string][]envs.Perturbation{"ant-uni": more, "ant-maze": more}
 	for name, changes := range map[string][]envs.Conditions{
 		"walker-uni": {nominal, gravity, weak, both}, "halfcheetah-uni": {nominal, both},
-		"ant-uni": {nominal, both}, "ant-maze": {nominal, gravity, moved}, "servos": {nominal, weak, both},
+		"ant-uni": {nominal, both, slippery, heavy}, "ant-maze": {nominal, gravity, moved, slippery, heavy},
+		"servos": {nominal, weak, both},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +107,7 @@ func TestAdjust(t *testing.T) {
 				servos.System = must.Get(physics.NewSystem(m))
 				task = &servos
 			}
-			live := must.Get(envs.Adjust(task))
+			live := must.Get(envs.Adjust(task, also[name]...))
 			var last [][]float32
 			for i, conditions := range changes {
 				values := must.Get(live.Values(conditions))
@@ -119,7 +139,7 @@ func TestAdjust(t *testing.T) {
 func TestValuesOfConditions(t *testing.T) {
 	errtest.Want(t, errtest.Of(envs.Adjust(environment(t, "pointmaze"))), "neither gravity")
 	errtest.Want(t, errtest.Of(envs.Adjust(envs.StartAt(environment(t, "ant-uni"), 1))), "fixed start")
-	errtest.Want(t, errtest.Of(envs.Adjust(environment(t, "ant-uni"), envs.MassMultiplier)), "Brax's engine cannot vary mass")
+	errtest.Want(t, errtest.Of(envs.Adjust(environment(t, "ant-uni"), envs.CenterOffset)), "Brax's engine cannot vary center")
 	at := func(x, y float64) envs.Conditions { return envs.Conditions{envs.TargetPosition: {x, y}} }
 	errtest.Want(t, errtest.Of(environment(t, "ant-maze").(*envs.Rigid).Values(at(1, 0))), "does not vary target: use Adjust")
 	for _, test := range []struct {
@@ -185,14 +205,17 @@ func TestWithVariations(t *testing.T) {
 	}
 	xlatest.Close(t, "observations", flat(1), flat(2), 0)
 	xlatest.Close(t, "rewards", flat(3), flat(4), 0)
-	far := target
+	far, one := target, []float64{1}
 	far.Upper = []float64{99, 99}
 	for want, bad := range map[string]envs.Variation{
 		"the lower limits must not exceed":   envs.Vary(envs.GravityMultiplier, 2, 1),
 		"multiplier of gravity must be":      envs.Vary(envs.GravityMultiplier, -1, 1),
 		"of ant-varied: x must lie":          far,
 		`unknown joint with an actuator`:     envs.Vary(envs.ActuatorsMultiplier, 0, 1, "hip"),
-		"Brax's engine cannot vary friction": envs.Vary(envs.FrictionMultiplier, 0, 1),
+		"Brax's engine cannot vary armature": envs.Vary(envs.ArmatureMultiplier, 0, 1),
+		"of the whole robot only":            envs.Vary(envs.FrictionMultiplier, 0, 1, "$ Torso"),
+		"multiplier of mass must be":         envs.Vary(envs.MassMultiplier, 0, 1),
+		"the pushes are 2 to 1 s apart":      {Quantity: envs.PushSpeed, Lower: one, Upper: one, Every: [2]float64{2, 1}},
 		`unknown perturbation "wind"`:        envs.Vary("wind", 0, 1),
 	} {
 		_, err := envs.WithVariations(maze, "ant-varied", bad)
@@ -367,6 +390,28 @@ func TestVariationsObeyTheirLaws(t *testing.T) {
 	}
 	if len(apart) < copies || slices.Min(first) == slices.Max(first) {
 		t.Errorf("copies share what they draw: %v, pushes at %v", apart, first)
+	}
+}
+
+// A robot of Brax's engine is pushed, too.
+func TestPushesOnBraxsEngine(t *testing.T) {
+	env, push := puck(), envs.Vary(envs.PushSpeed, 0.7, 0.7)
+	push.Every = [2]float64{0.1, 0.1}
+	env.Vary = []envs.Variation{push}
+	env.Observe = func(m envs.StepView) *Node {
+		v := m.Frame("ball").Velocity
+		return Stack(v[:], 0)
+	}
+	must.Do(envs.Validate(env))
+	const n, steps = 4, 5
+	seen, _ := pushed(t, env, steps, n)
+	for i := range n {
+		for step := 2; step <= steps; step++ { // a thruster acts in the first one
+			was, is := seen[step-1][3*i:][:3], seen[step][3*i:][:3]
+			if jump := math.Hypot(float64(is[0]-was[0]), float64(is[1]-was[1])); math.Abs(jump-0.7) > 1e-5 || is[2] != 0 {
+				t.Errorf("copy %d, step %d: a push turns %g into %g m/s", i, step, was, is)
+			}
+		}
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 // experiments, or drawn for each episode.
 type Perturbation string
 
-// The first three are the perturbations of the paper's adaptation experiments. Robots of MuJoCo's engine have all.
+// The first three are the perturbations of the paper's adaptation experiments. Robots of MuJoCo's engine have all;
+// those of Brax's lack centre, armature and terrain.
 const (
 	GravityMultiplier   Perturbation = "gravity"
 	ActuatorsMultiplier Perturbation = "actuators" // of forces, after their limits
@@ -92,6 +93,9 @@ func (c Conditions) Check() error {
 		}
 		if len(c[p]) != n || slices.ContainsFunc(c[p], func(x float64) bool { return !finite(x) }) {
 			return fmt.Errorf("a value of %s needs %d finite numbers, not %v", p, n, c[p])
+		}
+		if p == MassMultiplier && c[p][0] == 0 {
+			return fmt.Errorf("the multiplier of mass must be above 0")
 		}
 		if p.Multiplies() && c[p][0] < 0 {
 			return fmt.Errorf("the multiplier of %s must be finite and not negative, not %g", p.Title(), c[p][0])

@@ -19,14 +19,16 @@ type contactSolver struct {
 	found  limbs          // state of the bodies in which contacts are found
 	near   *nearWalls     // nil: all contacts
 	points []contactPoint // of all contacts, once they are found
+	drive  drive          // Friction and Mass
 }
 
-// contactSolvers returns the solver of each group of contacts. Unless everyWall is 0 or nil, all
+// contactSolvers returns the solver of each group of contacts. Unless EveryWall is 0 or nil, all
 // walls count as near.
-func (s *System) contactSolvers(all limbs, everyWall *Node) (solvers []*contactSolver) {
-	g := all.graph()
+func (s *System) contactSolvers(all limbs, d drive) (solvers []*contactSolver) {
+	g, everyWall := all.graph(), d.EveryWall
 	for i := range s.contacts {
-		c := &contactSolver{System: s, group: &s.contacts[i], found: all}
+		c := &contactSolver{System: s, group: &s.contacts[i], found: all,
+			drive: drive{Friction: d.Friction, Mass: d.Mass}}
 		if c.group.walls != nil && !accelerated(g) {
 			if everyWall == nil {
 				everyWall = Const(g, int32(0))
@@ -51,7 +53,7 @@ func (c *contactSolver) solve(whole bool, law contactLaw, multiplier func(a *sid
 			list = c.group.onCPU
 		}
 		for i := range list {
-			c.points = append(c.points, list[i].findContacts(c.found, whole))
+			c.points = append(c.points, list[i].findContacts(c.found, whole).under(c.drive))
 		}
 	}
 	for _, p := range c.points {
@@ -68,9 +70,9 @@ func (c *contactSolver) solve(whole bool, law contactLaw, multiplier func(a *sid
 }
 
 // resolveContacts returns the velocity changes of spring dynamics by all contacts.
-func (s *System) resolveContacts(all limbs) contactEffect {
+func (s *System) resolveContacts(all limbs, d drive) contactEffect {
 	total := s.noContact()
-	for _, c := range s.contactSolvers(all, nil) {
+	for _, c := range s.contactSolvers(all, drive{Friction: d.Friction, Mass: d.Mass}) {
 		if c.near != nil {
 			c.found = c.hidden(all)
 		}

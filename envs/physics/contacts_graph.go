@@ -15,6 +15,7 @@ type contactPoint struct {
 	arm, otherArm   algebra.Vector // from the centres of the bodies
 	normal          algebra.Vector // of the other surface
 	penetration     algebra.Num    // positive where the two overlap
+	mass            algebra.Num    // multiplier of all masses; no rows: 1
 }
 
 // findContacts finds the contact points of a set (brax/physics/colliders.py). If whole is set it also
@@ -81,6 +82,20 @@ func (m contactPoint) materialize(whole bool) contactPoint {
 	}
 	if whole {
 		m.pos = m.pos.Materialize()
+	}
+	return m
+}
+
+// under returns contacts with the friction and the masses of a drive.
+func (m contactPoint) under(d drive) contactPoint {
+	rows := m.friction.Rows
+	if d.Friction != nil {
+		set := *m.contactSet
+		set.friction = set.friction.Times(eachRow(d.Friction, rows))
+		m.contactSet = &set
+	}
+	if d.Mass != nil {
+		m.mass = eachRow(d.Mass, rows)
 	}
 	return m
 }

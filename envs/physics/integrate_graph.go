@@ -70,23 +70,41 @@ func (s *System) kinetic(all limbs) limbs {
 	})
 }
 
-// accelerate integrates velocities over a substep: accelerations, damping, and gravity times
-// multiplier [B]. A nil multiplier means 1.
-func (s *System) accelerate(all limbs, accelerations twists, multiplier *Node) limbs {
+// accelerate integrates velocities over a substep: the accelerations by loads, damping, and gravity. A multiplier of all
+// masses divides the accelerations; corrections of joints and impulses of contacts change velocities as without it.
+func (s *System) accelerate(all limbs, accelerations twists, d drive) limbs {
 	m := s.model
 	return all.update(func(l int, b bodies) bodies {
 		rows := len(s.levels[l].body)
 		gravity := algebra.Vectors(slices.Repeat([]Vec{m.Gravity.rounded()}, rows)...)
-		if multiplier != nil {
-			batch := multiplier.Shape().Size()
-			k := algebra.Num{Rows: rows, Node: Reshape(BroadcastToDims(InsertAxes(multiplier, 0), rows, batch), rows*batch)}
-			gravity = gravity.By(k)
+		if d.Gravity != nil {
+			gravity = gravity.By(eachRow(d.Gravity, rows))
 		}
-		b.vel = b.vel.Scale(math.Exp(m.VelocityDamping * s.dt)).Plus(accelerations[l].vel.Plus(
-			gravity).Scale(s.dt))
-		b.ang = b.ang.Scale(math.Exp(m.AngularDamping * s.dt)).Plus(accelerations[l].ang.Scale(s.dt))
+		by := accelerations[l]
+		if d.Mass != nil {
+			mass := eachRow(d.Mass, rows)
+			by = twist{by.vel.Over(mass), by.ang.Over(mass)}
+		}
+		b.vel = b.vel.Scale(math.Exp(m.VelocityDamping * s.dt)).Plus(by.vel.Plus(gravity).Scale(s.dt))
+		b.ang = b.ang.Scale(math.Exp(m.AngularDamping * s.dt)).Plus(by.ang.Scale(s.dt))
 		return s.freeze(l, b)
 	})
+}
+
+// Push implements [envs.System]: all that moves gets the velocity v, m/s, [B] each, whatever the body.
+func (s *System) Push(state State, _ string, v [3]*Node) State {
+	g, batch := state.Graph(), state.Batch()
+	all := s.limbs(state).update(func(l int, b bodies) bodies {
+		rows := len(s.levels[l].body)
+		b.vel = b.vel.Plus(algebra.Vector{X: eachRow(v[0], rows), Y: eachRow(v[1], rows), Z: eachRow(v[2], rows)})
+		return s.freeze(l, b)
+	})
+	if s.splits(g) {
+		state.Parts = s.joined(g, batch, all).Parts
+	} else {
+		state.Parts = s.state(s.varyingParts(g, batch, all), batch).Parts
+	}
+	return state
 }
 
 // applyImpulse adds velocity changes to the bodies.

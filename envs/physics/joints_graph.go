@@ -127,20 +127,22 @@ type drive struct {
 	Thrusts []*Node // force or torque of each of the system's thrusters, [B]
 	// Strengths multiply the torques of actuators, as Torques; nil: 1.
 	Strengths [][]*Node
-	Gravity   *Node // multiplier of gravity in each copy, [B]; nil: 1
+	// Gravity, Mass, Friction and Damping are multipliers in each copy, [B]; nil: 1.
+	Gravity, Mass, Friction, Damping *Node
 	// EveryWall is an int32 scalar: 0 skips the walls that are far; nil is 1.
 	EveryWall *Node
 }
 
-// drive returns the inputs for actions [Actions, B], gravity and strengths, see [System.StepUnder]. The
-// actions may be nil if there are none.
-func (s *System) drive(g *Graph, batch int, actions, gravity, strengths *Node) drive {
+// drive returns the inputs for actions [Actions, B] under conditions, see [System.StepUnder]. The actions may be nil
+// if there are none.
+func (s *System) drive(g *Graph, batch int, actions *Node, under algebra.Conditions) drive {
 	action := algebra.Num{Rows: s.actions}
 	if s.actions > 0 {
 		action.Node = Reshape(actions, actions.Shape().Size())
 	}
-	d := drive{Torques: make([][]*Node, len(s.jointGroups)), Gravity: gravity}
-	if strengths != nil {
+	d := drive{Torques: make([][]*Node, len(s.jointGroups)), Gravity: under.Gravity, Mass: product(under.Mass),
+		Friction: product(under.Friction), Damping: product(under.Damping)}
+	if strengths := under.Strength; strengths != nil {
 		strength := algebra.Num{Rows: s.actions, Node: Reshape(strengths, strengths.Shape().Size())}
 		for _, h := range s.jointGroups {
 			var axes []*Node
@@ -167,6 +169,24 @@ func (s *System) drive(g *Graph, batch int, actions, gravity, strengths *Node) d
 		d.Thrusts = append(d.Thrusts, MulScalar(action.Take(t.action).Node, t.strength))
 	}
 	return d
+}
+
+// product multiplies changes of all elements; nil: 1.
+func product(changes []algebra.Change) (all *Node) {
+	for _, change := range changes {
+		if all == nil {
+			all = change.By
+		} else {
+			all = Mul(all, change.By)
+		}
+	}
+	return all
+}
+
+// eachRow is a number of each copy, [B], in so many rows.
+func eachRow(x *Node, rows int) algebra.Num {
+	batch := x.Shape().Size()
+	return algebra.Num{Rows: rows, Node: Reshape(BroadcastToDims(InsertAxes(x, 0), rows, batch), rows*batch)}
 }
 
 // driveTorque is the torque about axis i of a group of joints on the parents by actuators, given that of
@@ -205,8 +225,12 @@ func (j jointState) sumOverAxes(torques []algebra.Num) algebra.Vector {
 }
 
 // dampingTorque is the damping torque of the joints on the parents.
-func (j jointState) dampingTorque() algebra.Vector {
-	return j.parents.ang.Minus(j.children.ang).By(j.damping).Neg()
+func (j jointState) dampingTorque(d drive) algebra.Vector {
+	damping := j.damping
+	if d.Damping != nil {
+		damping = damping.Times(eachRow(d.Damping, damping.Rows))
+	}
+	return j.parents.ang.Minus(j.children.ang).By(damping).Neg()
 }
 
 // loads accumulates the joint forces and torques on each body, level by level.

@@ -74,10 +74,17 @@ func (s *System) solveContactVelocity(m contactPoint, states []limbs, multiplier
 	direction, slipping := slip.Unit()
 	// Twice the substep: collisions are resolved every other substep.
 	bound := m.friction.Times(multiplier.Abs()).Scale(1 / (2 * s.dt))
+	byMass := func(x algebra.Num) algebra.Num { // the source's velocity corrections of heavier bodies are others
+		if m.mass.Rows > 0 {
+			return x.Times(m.mass)
+		}
+		return x
+	}
+	bound = byMass(bound)
 	var inverseMass algebra.Num
 	if m.plane {
 		lever := m.arm.Cross(direction)
-		inverseMass = w.mass.Plus(lever.Dot(lever)) // the source leaves out the inertia here
+		inverseMass = w.mass.Plus(byMass(lever.Dot(lever))) // the source leaves out the inertia here
 	} else {
 		inverseMass = w.inverseMassAt(m.arm, direction).Plus(others.inverseMassAt(m.otherArm, direction))
 	}

@@ -20,7 +20,7 @@ const (
 // (brax/physics/system.py, _pbd_step). It also returns the velocity changes by contacts.
 func (s *System) positionIteration(all limbs, d drive) (limbs, contactEffect) {
 	start, before := s.twoSubsteps(all, d)
-	contacts := s.contactSolvers(start, d.EveryWall)
+	contacts := s.contactSolvers(start, d)
 	corrections, multipliers := s.correctPositions(contacts, before)
 	corrected := s.move(start, corrections.moving)
 	projected := s.project(corrected, before).materialize()
@@ -74,11 +74,11 @@ func (s *System) integrateForces(all limbs, d drive) limbs {
 		for axis := range j.axes {
 			drives = append(drives, j.driveTorque(d, i, axis).Materialize())
 		}
-		torque := j.sumOverAxes(drives).Plus(j.dampingTorque()).Materialize()
+		torque := j.sumOverAxes(drives).Plus(j.dampingTorque(d)).Materialize()
 		total.pull(j, torque.Scale(0), torque)
 	}
 	total.thrust(d.Thrusts)
-	return s.accelerate(all, total.accelerations(all), d.Gravity).materialize()
+	return s.accelerate(all, total.accelerations(all), d).materialize()
 }
 
 // move applies position corrections: a change of position, and one of rotation as a small rotation

@@ -4,7 +4,7 @@ import "example.com/qdnb/envs/algebra"
 
 // springForce returns the spring force on the children, and the spring and damping torque on the
 // parents, without the torques of the force and of the limits (brax/physics/spring_joints.py).
-func (j jointState) springForce() (force, torque algebra.Vector) {
+func (j jointState) springForce(d drive) (force, torque algebra.Vector) {
 	p, c := j.parents, j.children
 	apart := p.pos.Plus(j.parentArm).Minus(c.pos.Plus(j.childArm))
 	parting := p.vel.Plus(p.ang.Cross(j.parentArm)).Minus(c.vel.Plus(c.ang.Cross(j.childArm)))
@@ -21,7 +21,7 @@ func (j jointState) springForce() (force, torque algebra.Vector) {
 	default:
 		torque = first.Scale(0)
 	}
-	return force, torque.Plus(j.dampingTorque())
+	return force, torque.Plus(j.dampingTorque(d))
 }
 
 // springSubstep advances spring dynamics by a substep: integrate positions, accelerate by joints,
@@ -37,12 +37,12 @@ func (s *System) springSubstep(all limbs, d drive) (limbs, contactEffect) {
 			torque := j.limitTorque(axis).Plus(j.driveTorque(d, i, axis))
 			torques = append(torques, torque.Materialize())
 		}
-		force, torque := j.springForce()
+		force, torque := j.springForce(d)
 		total.pull(j, force.Materialize(), torque.Plus(j.sumOverAxes(torques)).Materialize())
 	}
 	total.thrust(d.Thrusts)
-	all = s.accelerate(all, total.accelerations(all), d.Gravity).materialize()
-	changes := s.resolveContacts(all)
+	all = s.accelerate(all, total.accelerations(all), d).materialize()
+	changes := s.resolveContacts(all, d)
 	return s.applyImpulse(all, changes.moving), changes
 }
 

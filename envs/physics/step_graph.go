@@ -19,10 +19,9 @@ func (s *System) Step(state State, action *Node) (State, algebra.Contact) {
 	return s.StepUnder(state, action)
 }
 
-// StepUnder is [System.Step] under the conditions of a state, of which it knows gravity and the strengths of
-// actuators.
+// StepUnder is [System.Step] under the conditions of a state, of which it knows gravity, the strengths of actuators,
+// and changes of the mass, the friction and the damping of all elements.
 func (s *System) StepUnder(state State, action *Node) (State, algebra.Contact) {
-	gravity, strengths := state.Under.Gravity, state.Under.Strength
 	g, batch := state.Graph(), state.Batch()
 	if s.actions > 0 && (action == nil || action.Rank() != 2 ||
 		action.Shape().Dimensions[0] != s.actions || action.Shape().Dimensions[1] != batch) {
@@ -40,7 +39,7 @@ func (s *System) StepUnder(state State, action *Node) (State, algebra.Contact) {
 		}
 		sums = append(sums, c.Leaves()...)
 	}
-	run := running{Parts: s.carry(g, batch, s.limbs(state), split), Drive: s.drive(g, batch, action, gravity, strengths)}
+	run := running{Parts: s.carry(g, batch, s.limbs(state), split), Drive: s.drive(g, batch, action, state.Under)}
 	for i, c := range sums {
 		if accelerated(g) {
 			run.Contacts = append(run.Contacts, zeros(run.Parts[0], i, c.Rows, batch))
@@ -120,7 +119,8 @@ func (s *System) Touching(_ State, contact algebra.Contact, body string) *Node {
 // Contact computes the velocity changes that the contacts of a state would cause (Brax's info of a
 // state). It uses the impulses of spring dynamics for both dynamics.
 func (s *System) Contact(state State) algebra.Contact {
-	return s.contact(state.Graph(), state.Batch(), s.resolveContacts(s.limbs(state)))
+	d := drive{Friction: product(state.Under.Friction)}
+	return s.contact(state.Graph(), state.Batch(), s.resolveContacts(s.limbs(state), d))
 }
 
 // contact reorders effects to the order of the model.

@@ -157,6 +157,7 @@ func (c *contactSolver) eachWall(whole bool, law contactLaw, multiplier func(a *
 		Left  *Node     // the remaining near walls, bits of int32
 		Parts [][]*Node // of the states, found first
 		Input *Node
+		Drive drive
 		Sums  []*Node
 	}
 	g, rows, batch := c.near.bits.Node.Graph(), c.near.bits.Rows, c.near.batch()
@@ -164,7 +165,7 @@ func (c *contactSolver) eachWall(whole bool, law contactLaw, multiplier func(a *
 	if multiplier != nil {
 		input = multiplier(&c.group.walls.sets[0].a)
 	}
-	run := running{Left: ConvertDType(c.near.bits.Node, dtypes.Int32)}
+	run := running{Left: ConvertDType(c.near.bits.Node, dtypes.Int32), Drive: c.drive}
 	for _, all := range append([]limbs{c.found}, states...) {
 		run.Parts = append(run.Parts, c.varyingParts(g, batch, all))
 	}
@@ -185,7 +186,8 @@ func (c *contactSolver) eachWall(whole bool, law contactLaw, multiplier func(a *
 			states = append(states, c.complete(parts))
 		}
 		set := c.group.walls.chosen(chosen)
-		e := law(set.findContacts(states[0], whole), states[1:], algebra.Num{Rows: rows, Node: r.Input}).materialize()
+		point := set.findContacts(states[0], whole).under(r.Drive)
+		e := law(point, states[1:], algebra.Num{Rows: rows, Node: r.Input}).materialize()
 		for i, x := range e.components()[:len(components)] {
 			r.Sums[i] = algebra.Num{Rows: rows, Node: r.Sums[i]}.Plus(*x).Spread(r.Left.Graph(), batch)
 		}
