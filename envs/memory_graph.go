@@ -225,6 +225,9 @@ func (r *Rigid) checkMemory() string {
 	if low < 0 || high < low {
 		return fmt.Sprintf("its Latency is %d to %d control steps: want 0 or more, the least first", low, high)
 	}
+	if length := r.Settings.Length; high >= length {
+		return fmt.Sprintf("its Latency is up to %d control steps, but an episode has %d: want less", high, length)
+	}
 	var known []string
 	for _, v := range r.Memory {
 		switch {

@@ -187,6 +187,9 @@ func TestMistakesOfMemoryGiveOneLine(t *testing.T) {
 		change(r)
 		errtest.Want(t, built(r), want)
 	}
+	senses := func(name string) func(*envs.Rigid) {
+		return func(r *envs.Rigid) { r.Observe, r.Senses = nil, []string{name} }
+	}
 	memory := func(v envs.Variable) func(*envs.Rigid) { return func(r *envs.Rigid) { r.Memory[0] = v } }
 	for want, change := range map[string]func(*envs.Rigid){
 		`Command("c", [0], [1 2], 1): want as many lower limits`:   memory(envs.Command("c", []float64{0}, []float64{1, 2}, 1)),
@@ -195,8 +198,11 @@ func TestMistakesOfMemoryGiveOneLine(t *testing.T) {
 		`LastAction("last", 7): the number of actions is 1`:        memory(envs.LastAction("last", 7)),
 		"its Latency is 2 to 1":                                    func(r *envs.Rigid) { r.Latency = [2]int{2, 1} },
 		"its Pose has 1 angles, its System 0":                      func(r *envs.Rigid) { r.Pose = []float64{1} },
-		`unknown body or site of gyro "bal"; did you mean "ball"?`: func(r *envs.Rigid) { r.Observe, r.Senses = nil, []string{"gyro/bal"} },
-		"Brax's engine has no accelerometer":                       func(r *envs.Rigid) { r.Observe, r.Senses = nil, []string{"accelerometer/ball"} },
+		`unknown body or site of gyro "bal"; did you mean "ball"?`: senses("gyro/bal"),
+		"command has no parts: leave out /ball":                    senses("command/ball"),
+		"its Noise is +Inf":                                        func(r *envs.Rigid) { r.Noise = math.Inf(1) },
+		"its Pose is [NaN]: want finite angles":                    func(r *envs.Rigid) { r.Pose = []float64{math.NaN()} },
+		"Brax's engine has no accelerometer":                       senses("accelerometer/ball"),
 	} {
 		r := puck()
 		change(r)

@@ -81,7 +81,7 @@ func feetOf(system *mujoco.System, trunk int) ([]string, error) {
 	}
 	var feet []string
 	for link := range m.Sizes.NBody {
-		if e, ok := lowest[link]; ok && e.z-ground < 0.2*(places[trunk].Position[2]-ground) {
+		if e, ok := lowest[link]; ok && e.z-ground <= 0.2*max(0.05, places[trunk].Position[2]-ground) {
 			feet = append(feet, bodies[e.body])
 		}
 	}

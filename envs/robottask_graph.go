@@ -102,6 +102,11 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 	case t.Task != Velocity && (t.Commands != nil || t.Stride != 0):
 		return t, names.Wrongf("commands and stride are of the task %s: set it (Task, --task)", Velocity)
 	}
+	for _, c := range t.Commands {
+		if slices.ContainsFunc(c[:], func(v float64) bool { return !(math.Abs(v) <= 100) }) {
+			return t, names.Wrongf("a command is up to 100 m/s or rad/s either way, not %g (Commands, --commands)", c)
+		}
+	}
 	system, err := mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true, LinkContacts: t.LinkContacts,
 		Keyframe: t.Keyframe})
 	if err != nil {
@@ -121,7 +126,14 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 			return t, err
 		}
 	}
-	for _, body := range t.Feet {
+	if len(t.Feet) == 0 {
+		return t, names.Wrongf("the robot has no feet, whose contacts are the descriptor: name bodies (Feet, --feet), or leave " +
+			"this out for a guess")
+	}
+	for i, body := range t.Feet {
+		if slices.Index(t.Feet, body) < i {
+			return t, names.Wrongf("the foot %s is named twice: leave one out (Feet, --feet)", body)
+		}
 		if !slices.Contains(bodies, body) {
 			return t, names.Unknown("foot", body, bodies)
 		}
@@ -263,9 +275,6 @@ func (t RobotTask) fallen(system *mujoco.System) func(m StepView) *Node {
 
 // leg returns the joints with actuators between the trunk and the first foot, which ActuatorsMultiplier weakens.
 func (t RobotTask) leg(system *mujoco.System) (joints []string) {
-	if len(t.Feet) == 0 {
-		return nil
-	}
 	for _, id := range t.limb(system, t.Feet[0]) {
 		if name := system.Model().Names.Joint[id]; slices.Contains(system.Actuated(), name) {
 			joints = append(joints, name)

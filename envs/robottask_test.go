@@ -45,6 +45,11 @@ func TestGuessesOfRobots(t *testing.T) {
 		errtest.Equal(t, name, fmt.Sprint(got.Trunk, got.Feet), fmt.Sprint(c.trunk, c.feet))
 		errtest.Equal(t, name, must.Get(got.Complete(c.model)), got)
 	}
+	above := robots.Gymnasium("ant")
+	for i, body := range above.GeomBodyID {
+		above.GeomPos[i][2] += 5 * min(1, float64(body)) // the origin of the trunk is below all geoms
+	}
+	errtest.Equal(t, "feet above the trunk", len(must.Get(envs.RobotTask{}.Complete(above)).Feet), 4)
 	ant := envs.StoredRobot{Task: must.Get(envs.RobotTask{}.Complete(robots.Gymnasium("ant"))), Model: robots.Gymnasium("ant")}
 	errtest.Equal(t, "motors", ant.String(), "torso walks along x; feet body 4, body 7, body 10, body 13, which alone touch "+
 		"the ground; actions span the control ranges; 200 steps of 0.02 s")
@@ -60,6 +65,10 @@ func TestGuessesOfRobots(t *testing.T) {
 		"steps of 99 s, 0 of them":            {ControlStep: 99},
 		"a latency of -1":                     {Latency: [2]int{0, -1}},
 		"-1 link contacts":                    {LinkContacts: -1},
+		"the robot has no feet":               {Feet: []string{}},
+		"FR_calf is named twice":              {Feet: []string{"FR_calf", "FR_calf"}},
+		"up to 100 m/s or rad/s either way":   {Task: envs.Velocity, Commands: [][3]float64{{1e9, 0, 0}}},
+		"an episode has 200: want less":       {Name: "go1", Latency: [2]int{0, 200}},
 		"commands and stride are of the task": {Commands: [][3]float64{{1, 0, 0}}},
 	} {
 		errtest.Want(t, errtest.Of(task.Environment(robots.Go1())), want)

@@ -117,27 +117,26 @@ func (r *Rigid) sense(name string) (s sense, of string, err error) {
 			return sense{}, "", nil
 		}
 	}
-	quantity, of, _ := strings.Cut(name, "/")
+	quantity, of, parted := strings.Cut(name, "/")
 	s, ok := senses[quantity]
+	variables := lists.Map(r.Memory, func(v Variable) string { return v.Name })
+	if parted && (ok && s.of == "" || slices.Contains(variables, quantity)) {
+		return s, of, names.Wrongf("%s has no parts: leave out /%s", quantity, of)
+	}
 	if !ok {
-		known := slices.Collect(maps.Keys(senses))
-		for _, v := range r.Memory {
-			known = append(known, v.Name)
-		}
-		return s, of, names.Unknown("quantity", quantity, known)
+		return s, of, names.Unknown("quantity", quantity, slices.Concat(slices.Collect(maps.Keys(senses)), variables))
 	}
 	robot, isMuJoCo := r.System.(*mujoco.System)
 	if (quantity == "accelerometer" || quantity == "contact force") && !isMuJoCo {
 		return s, of, fmt.Errorf("Brax's engine has no %s: use a robot of MuJoCo's", quantity)
 	}
-	known := map[string][]string{"body": r.System.BodyNames(), "joints": append([]string{""}, r.System.JointAxes()...),
-		"": {""}}
+	known := map[string][]string{"body": r.System.BodyNames(), "joints": r.System.JointAxes()}
 	known["frame"] = known["body"]
 	if isMuJoCo {
 		known["frame"] = slices.Concat(known["body"], robot.SiteNames())
 	}
-	if !slices.Contains(known[s.of], of) {
-		kind := map[string]string{"frame": "body or site", "body": "body", "joints": "joint", "": "part"}[s.of]
+	if all := s.of == "" || s.of == "joints" && of == ""; !all && !slices.Contains(known[s.of], of) {
+		kind := map[string]string{"frame": "body or site", "body": "body", "joints": "joint"}[s.of]
 		return s, of, names.Unknown(kind+" of "+quantity, of, slices.Compact(known[s.of]))
 	}
 	return s, of, nil
