@@ -465,12 +465,13 @@ func TestNotebookCheckListsOutdatedOutputs(t *testing.T) {
 	if says := " shipped runs that were computed by other programs"; status != 0 || strings.Count(stdout, says) != 1 {
 		t.Errorf("shipped runs of other programs: status %d, %s%s", status, stdout, stderr)
 	}
-	_, _, _ = check(of(small, 1))
+	_, stderr, _ = check(of(small, 1), of(small+"x", 2))
 	stdout, _, status = invoke(t, "notebook", "check", "--json", file)
 	var list []outdatedOutput
-	if must.Do(json.Unmarshal([]byte(stdout), &list)); status != 1 || len(list) != 1 || list[0].Cell != 1 ||
-		list[0].Outdated[filepath.Base(small)] == "" {
-		t.Errorf("status %d, %s", status, stdout)
+	if must.Do(json.Unmarshal([]byte(stdout), &list)); status != 1 || len(list) != 2 || list[0].Cell != 1 ||
+		list[0].Outdated[filepath.Base(small)] == "" || list[1].Absent[0] != filepath.Base(small)+"x" ||
+		!strings.Contains(stderr, "1 of 2 outputs") {
+		t.Errorf("status %d, %s%s", status, stdout, stderr)
 	}
 	must.Do(os.WriteFile(file, []byte(`{"cells":[1]}`), 0o666))
 	refuses(t, mistake{[]string{"notebook", "check", file}, 1, "is not a notebook: cells has the wrong type (number)"},

@@ -28,12 +28,13 @@ type checkCmd struct {
 	JSON  bool     `name:"json"`
 }
 
-// outdatedOutput is an output of a notebook with runs, or plans, that are no longer those of the code.
+// outdatedOutput is an output of a notebook with runs, or plans, that are no longer those of the code, or absent.
 type outdatedOutput struct {
 	Notebook string            `json:"notebook"`
 	Cell     int               `json:"cell"`     // of the code cells, from 1
 	Output   int               `json:"output"`   // of the cell, from 1
 	Outdated map[string]string `json:"outdated"` // a reason for each such run or plan
+	Absent   []string          `json:"absent"`   // runs that are not here, as those that are not shipped in a new checkout
 }
 
 // byReason returns a line for each reason, with the cells whose outputs it makes outdated.
@@ -73,16 +74,21 @@ type notebook struct {
 // Run lists outdated outputs.
 func (c *checkCmd) Run() error {
 	plans := plans{found: map[string]plan{}}
-	outdated, named, absent := []outdatedOutput{}, 0, 0
+	outdated, named, absent := []outdatedOutput{}, 0, 0 // absent: outputs that cannot be compared, among outdated
 	bar := progress.NewBar("outputs", c.JSON)
 	for i, file := range c.Files {
 		bar.Update(float64(i)/float64(len(c.Files)), file)
-		found, n, away, err := checkNotebook(&plans, file)
+		found, n, err := checkNotebook(&plans, file)
 		if err != nil {
 			bar.Close()
 			return err
 		}
-		outdated, named, absent = append(outdated, found...), named+n, absent+away
+		outdated, named = append(outdated, found...), named+n
+	}
+	for _, o := range outdated {
+		if len(o.Outdated) == 0 {
+			absent++
+		}
 	}
 	bar.Close()
 	if c.JSON {
@@ -104,8 +110,8 @@ func (c *checkCmd) Run() error {
 			fmt.Fprintf(stdout, "outputs whose runs are not here: %d; rerun their cells to compare them\n", absent)
 		}
 	}
-	if len(outdated) > 0 {
-		return fmt.Errorf("%d of %d outputs that name their runs are outdated: rerun their cells", len(outdated), named)
+	if n := len(outdated) - absent; n > 0 {
+		return fmt.Errorf("%d of %d outputs that name their runs are outdated: rerun their cells", n, named)
 	}
 	if !c.JSON {
 		fmt.Fprintf(stdout, "%d outputs name their runs; none that could be compared is outdated\n", named)
@@ -113,19 +119,18 @@ func (c *checkCmd) Run() error {
 	return nil
 }
 
-// checkNotebook returns the outdated outputs of a notebook, how many outputs name their runs, and how many of those show
-// a run that is absent, as runs that are not shipped are in a new checkout.
-func checkNotebook(plans *plans, file string) (outdated []outdatedOutput, named, absent int, err error) {
+// checkNotebook returns the outputs of a notebook that are outdated or show absent runs, and how many name their runs.
+func checkNotebook(plans *plans, file string) (outdated []outdatedOutput, named int, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, 0, 0, fmt.Errorf("%s: %w", file, names.File(err, "give the path of a notebook, as in notebooks/watch.ipynb"))
+		return nil, 0, fmt.Errorf("%s: %w", file, names.File(err, "give the path of a notebook, as in notebooks/watch.ipynb"))
 	}
 	var book notebook
 	if err := json.Unmarshal(text, &book); err != nil {
-		return nil, 0, 0, fmt.Errorf("%s is not a notebook: %w", file, names.JSON(err))
+		return nil, 0, fmt.Errorf("%s is not a notebook: %w", file, names.JSON(err))
 	}
 	if book.Cells == nil {
-		return nil, 0, 0, fmt.Errorf("%s is not a notebook: it has no cells", file)
+		return nil, 0, fmt.Errorf("%s is not a notebook: it has no cells", file)
 	}
 	// The last one that a cell trained, by the name without its hash. An output that compares it with another is not
 	// outdated.
@@ -148,7 +153,7 @@ func checkNotebook(plans *plans, file string) (outdated []outdatedOutput, named,
 			if len(o.runs)+len(o.plans) == 0 {
 				continue
 			}
-			o.outdatedOutput = outdatedOutput{file, number, k + 1, map[string]string{}}
+			o.outdatedOutput = outdatedOutput{file, number, k + 1, map[string]string{}, []string{}}
 			outputs = append(outputs, o)
 			for dir := range o.runs {
 				if output.Metadata[cell.TrainedKey] != nil {
@@ -158,7 +163,6 @@ func checkNotebook(plans *plans, file string) (outdated []outdatedOutput, named,
 		}
 	}
 	for _, o := range outputs {
-		away := 0
 		for dir, generation := range o.runs {
 			reason := ""
 			now := trained[withoutHash(dir)]
@@ -168,7 +172,7 @@ func checkNotebook(plans *plans, file string) (outdated []outdatedOutput, named,
 			dir = resolve(file, dir)
 			run, err := runs.Open(dir)
 			if err != nil {
-				away = 1
+				o.Absent = append(o.Absent, filepath.Base(dir))
 			} else {
 				reason = cmp.Or(reason, whyOutdated(&plans.origins, run, generation))
 			}
@@ -182,13 +186,11 @@ func checkNotebook(plans *plans, file string) (outdated []outdatedOutput, named,
 				o.Outdated[filepath.Base(dir)] = reason
 			}
 		}
-		if len(o.Outdated) > 0 {
+		if slices.Sort(o.Absent); len(o.Outdated)+len(o.Absent) > 0 {
 			outdated = append(outdated, o.outdatedOutput)
-		} else {
-			absent += away
 		}
 	}
-	return outdated, len(outputs), absent, nil
+	return outdated, len(outputs), nil
 }
 
 // resolve returns a folder that is given from the folder of a file.
