@@ -258,6 +258,11 @@ func TestModelsAreRead(t *testing.T) {
 	if m.Sizes.NV != 13 || m.JntType[1] != Ball || len(m.Names.Joint) != m.Sizes.NJnt || m.Opt.Gravity[2] != -9.81 {
 		t.Errorf("%+v", m)
 	}
+	spheres := string(must.Get(os.ReadFile("testdata/accepted/own_spheres_model.json")))
+	ball := must.Get(ReadModel(strings.NewReader(strings.ReplaceAll(spheres, "[0.1,0.0,0.0]", "[0.1,0.1,0.1]"))))
+	if at := slices.Index(ball.GeomType, Sphere); ball.GeomSize[at] != [3]float64{ball.GeomSize[at][0]} {
+		t.Errorf("a sphere whose file gives three sizes has sizes %v", ball.GeomSize[at])
+	}
 	tendons := string(must.Get(os.ReadFile("testdata/accepted/own_equalities_model.json")))
 	for _, c := range []struct{ old, new, want string }{
 		{text[len(text)/2:], "", "not valid JSON: it ends too early: restore the file"},

@@ -65,14 +65,12 @@ func planeCapsule(c *contactSet, a, b place) (out []touch) {
 // lower cap (mjc_PlaneCylinder).
 func planeCylinder(c *contactSet, a, b place) (out []touch) {
 	n, radius, half := a.turn.Z, c.sizes[1].X, c.sizes[1].Y
-	axis := b.turn.Z
-	along := n.Dot(axis)
-	axis = along.Above(0).ChooseVector(axis.Neg(), axis) // down
-	along = along.Abs().Neg()
-	aside := axis.By(along).Minus(n)
+	// In the plane of the cap: the difference of n and the axis of a cylinder that stands would be rounding.
+	aside := b.turn.X.By(n.Dot(b.turn.X)).Plus(b.turn.Y.By(n.Dot(b.turn.Y))).Neg()
 	length := aside.Dot(aside).Sqrt()
 	down := length.Less(algebra.Constant(radius.Rows, 1e-6)).ChooseVector(b.turn.X.By(radius),
 		aside.By(radius.Over(length.Max(algebra.Constant(radius.Rows, 1e-6))))).Materialize()
+	axis := n.Dot(b.turn.Z).Above(0).ChooseVector(b.turn.Z.Neg(), b.turn.Z) // down
 	axis = axis.By(half).Materialize()
 	at := func(offset algebra.Vector) touch { return planePoint(a, b.position.Plus(offset)) }
 	sideways := down.Cross(axis)

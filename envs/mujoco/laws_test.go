@@ -336,6 +336,36 @@ func TestCentresThatCoincide(t *testing.T) {
 	}
 }
 
+// A cylinder that stands on a plane, all but upright, touches it at three points of the rim of its cap.
+func TestStandingCylinder(t *testing.T) {
+	const radius, half = 0.1, 0.2
+	set := &contactSet{sizes: [2]algebra.Vector{{}, algebra.Vectors([3]float64{radius, half, 0})}}
+	tilts := []float64{0, 3e-6, 1e-5, 2e-4, 0.01}
+	var states [][]float64
+	for _, tilt := range tilts {
+		sine, cosine := math.Sincos(tilt)
+		x, z := []float64{cosine, 0, -sine}, []float64{sine, 0, cosine}
+		states = append(states, slices.Concat(x, []float64{0, 1, 0}, z))
+	}
+	out := xlatest.Run(t, xlatest.Best(t), func(in []*graph.Node) []*graph.Node {
+		flat := place{zeroVector(1), algebra.Rotation{X: unit(1, 0), Y: unit(1, 1), Z: unit(1, 2)}}
+		turn := algebra.Rotation{X: vectorFrom(in[0], 0), Y: vectorFrom(in[0], 3), Z: vectorFrom(in[0], 6)}
+		var all []*graph.Node
+		for _, x := range planeCylinder(set, flat, place{algebra.Vectors([3]float64{0, 0, half}), turn}) {
+			all = append(all, x.distance.Node)
+		}
+		return []*graph.Node{graph.Stack(all, 0)}
+	}, batchLast(states))
+	for i, got := range batchFirst(t, out[0]) {
+		sine, cosine := math.Sincos(tilts[i])
+		for point, share := range map[int]float64{0: 1, 2: -0.5, 3: -0.5} {
+			if want := half - half*cosine - share*radius*sine; math.Abs(got[point]-want) > 1e-7 {
+				t.Errorf("tilt %g: point %d is %g m above the plane, want %g", tilts[i], point, got[point], want)
+			}
+		}
+	}
+}
+
 // vectorFrom is a vector whose components are rows of an input from a given one on.
 func vectorFrom(in *graph.Node, first int) algebra.Vector {
 	row := func(i int) algebra.Num {

@@ -89,6 +89,14 @@ func readModel(file io.Reader) (m Model, err error) {
 			return m, fmt.Errorf("sizes: %d actuators have %d controls: only one each is supported", s.NActuator, s.NU)
 		}
 	}
+	for i, kind := range m.GeomType { // MuJoCo keeps sizes of a file that mean nothing, such as three of a sphere
+		switch size := &m.GeomSize[i]; kind {
+		case Sphere:
+			size[1], size[2] = 0, 0
+		case Capsule, Cylinder:
+			size[2] = 0
+		}
+	}
 	return m, nil
 }
 
