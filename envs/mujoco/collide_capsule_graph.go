@@ -109,7 +109,7 @@ func (n nearest) second(p, h, direction, size triple) (offset algebra.Num, exist
 	for i := range h {
 		turn[i] = toward(h[i].Neg()).Neg().Materialize()
 		agree[i] = turn[i].Times(n.corner[i]).Materialize()
-		width[i] = size[i].Scale(2).Over(h[i].Abs()).Materialize()
+		width[i] = size[i].Scale(2).Over(h[i].Abs().Max(one.Scale(1e-30))).Materialize()
 	}
 
 	// At a corner of the box: along the edge or over the face to which the capsule is less steep.

@@ -366,6 +366,28 @@ func TestStandingCylinder(t *testing.T) {
 	}
 }
 
+// The second contact of a capsule over the edge of a box exists where the axis is perpendicular to the edge, even if its
+// component is -0, of which the pure Go backend keeps the sign.
+func TestCapsuleAcrossAnEdge(t *testing.T) {
+	set := &contactSet{sizes: [2]algebra.Vector{algebra.Vectors([3]float64{0.012, 0.02, 0}),
+		algebra.Vectors([3]float64{0.03, 0.02, 0.04})}}
+	var states [][]float64
+	for _, along := range []float64{1e-9, 0, math.Copysign(0, -1)} {
+		states = append(states, []float64{0.01, 0.028, 0.042, along, -0.8, 0.6})
+	}
+	out := xlatest.Run(t, xlatest.Pure(t), func(in []*graph.Node) []*graph.Node {
+		flat := algebra.Rotation{X: unit(1, 0), Y: unit(1, 1), Z: unit(1, 2)}
+		capsule := place{vectorFrom(in[0], 0), algebra.Rotation{X: unit(1, 0), Y: unit(1, 1), Z: vectorFrom(in[0], 3)}}
+		touches := capsuleBox(set, capsule, place{zeroVector(1), flat})
+		return []*graph.Node{graph.Stack([]*graph.Node{touches[0].distance.Node, touches[1].distance.Node}, 0)}
+	}, batchLast(states))
+	for i, got := range batchFirst(t, out[0]) {
+		if want := []float64{-0.0056, 0.002}; !(distance(got, want) < 1e-6) {
+			t.Errorf("component %g: distances %v, want %v", states[i][3], got, want)
+		}
+	}
+}
+
 // vectorFrom is a vector whose components are rows of an input from a given one on.
 func vectorFrom(in *graph.Node, first int) algebra.Vector {
 	row := func(i int) algebra.Num {
