@@ -246,6 +246,16 @@ func TestReferenceOfSlidingFaces(t *testing.T) {
 	}
 }
 
+// Pairs of a file that may not touch do not, although MuJoCo takes a negative margin of a cylinder for depth.
+func TestReferenceLeavesOutPairs(t *testing.T) {
+	needsMuJoCo(t)
+	path := write(t, t.TempDir(), "pair.xml", `<mujoco><worldbody><geom name="a" type="box" size=".3 .2 .1"/>
+		<body pos="0 0 .1"><joint type="slide" axis="0 0 1"/><geom name="b" type="cylinder" size=".05 .1" euler="9 9 9"/>
+		</body></worldbody><contact><pair geom1="a" geom2="b"/></contact></mujoco>`)
+	arrays := must.Get(Reference(t.Context(), path, nil))
+	xlatest.Close(t, "acceleration", must.Get(arrays["touch_qacc"].Float32s())[:1], []float32{-9.81}, 1e-6)
+}
+
 // MuJoCo moves a robot that it makes of a compiled model as the engine moves it.
 func TestPeerMovesAsTheEngine(t *testing.T) {
 	needsMuJoCo(t)

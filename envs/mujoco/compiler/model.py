@@ -86,7 +86,7 @@ def only(m, pairs):
     mujoco.set_mjcb_contactfilter(lambda m, d, a, b: tuple(sorted((a, b))) not in allowed)
     for k in range(m.npair):
         if tuple(sorted((int(m.pair_geom1[k]), int(m.pair_geom2[k])))) not in allowed:
-            m.pair_margin[k] = -1e9
+            m.pair_margin[k], m.pair_gap[k] = -1e9, 1e9  # without a gap, shapes such as cylinders would seem deeper
 
 
 def answer(compute):
