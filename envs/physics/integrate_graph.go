@@ -91,7 +91,7 @@ func (s *System) accelerate(all limbs, accelerations twists, d drive) limbs {
 	})
 }
 
-// Push implements [envs.System]: all that moves gets the velocity v, m/s, [B] each, whatever the body.
+// Push implements System of package envs: all that moves gets the velocity v, m/s, [B] each, whatever the body.
 func (s *System) Push(state State, _ string, v [3]*Node) State {
 	g, batch := state.Graph(), state.Batch()
 	all := s.limbs(state).update(func(l int, b bodies) bodies {
