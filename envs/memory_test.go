@@ -200,6 +200,7 @@ func TestMistakesOfMemoryGiveOneLine(t *testing.T) {
 		"its Pose has 1 angles, its System 0":                      func(r *envs.Rigid) { r.Pose = []float64{1} },
 		`unknown body or site of gyro "bal"; did you mean "ball"?`: senses("gyro/bal"),
 		"command has no parts: leave out /ball":                    senses("command/ball"),
+		"there are no joint angles, since the robot has no hinge":  senses("joint angles"),
 		"its Noise is +Inf":                                        func(r *envs.Rigid) { r.Noise = math.Inf(1) },
 		"its Pose is [NaN]: want finite angles":                    func(r *envs.Rigid) { r.Pose = []float64{math.NaN()} },
 		"Brax's engine has no accelerometer":                       senses("accelerometer/ball"),

@@ -112,6 +112,10 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 	if err != nil {
 		return t, err
 	}
+	if len(system.JointAxes()) == 0 {
+		return t, errors.New("the robot cannot walk, since it has no hinge or slide joints: write a task for it, as " +
+			"docs/guides/add-an-environment.md says")
+	}
 	bodies := system.BodyNames()
 	if t.Trunk == "" {
 		if t.Trunk, err = trunkOf(m, bodies); err != nil {

@@ -73,6 +73,9 @@ func TestGuessesOfRobots(t *testing.T) {
 	} {
 		errtest.Want(t, errtest.Of(task.Environment(robots.Go1())), want)
 	}
+	file := must.Get(os.Open("mujoco/testdata/accepted/own_spheres_model.json"))
+	defer file.Close()
+	errtest.Want(t, errtest.Of(envs.RobotTask{}.Complete(must.Get(mujoco.ReadModel(file)))), "no hinge or slide joints")
 	fixed := robots.Gymnasium("hopper")
 	fixed.JntType = slices.Repeat([]mujoco.JointType{mujoco.Hinge}, len(fixed.JntType))
 	for _, task := range envs.RobotTasks() {

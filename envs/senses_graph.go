@@ -130,6 +130,9 @@ func (r *Rigid) sense(name string) (s sense, of string, err error) {
 	if (quantity == "accelerometer" || quantity == "contact force") && !isMuJoCo {
 		return s, of, fmt.Errorf("Brax's engine has no %s: use a robot of MuJoCo's", quantity)
 	}
+	if s.of == "joints" && len(r.System.JointAxes()) == 0 {
+		return s, of, fmt.Errorf("there are no %s, since the robot has no hinge or slide joints: leave them out", quantity)
+	}
 	known := map[string][]string{"body": r.System.BodyNames(), "joints": r.System.JointAxes()}
 	known["frame"] = known["body"]
 	if isMuJoCo {
