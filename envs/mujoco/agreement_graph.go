@@ -321,7 +321,7 @@ func (c *comparison) forces(kind string) {
 		}
 		scale := func(i int) float64 { return norm(want[i]) }
 		// Sums that may cancel are compared with what rounding of the state changes, which golden files lack.
-		at := map[string]int{"qfrc_bias": 4, "qfrc_passive": 5, "qacc_smooth": 6}[stage[0]]
+		at := map[string]int{"qfrc_bias": 4, "qfrc_passive": 5, "qacc_smooth": 6, "qfrc_actuator": 7}[stage[0]]
 		if noise := c.rows(kind + "noise"); at > 0 && len(noise) > 0 && at < len(noise[0]) {
 			scale = func(i int) float64 { return max(norm(want[i]), rounding/worst*noise[i][at]) }
 		}

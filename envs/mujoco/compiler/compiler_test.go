@@ -211,7 +211,7 @@ func TestReference(t *testing.T) {
 	m := must.Get(Compile(t.Context(), path))
 	s := must.Get(m.Check(mujoco.Options{IgnorePairs: true}))
 	arrays := must.Get(Reference(t.Context(), path, s.Pairs))
-	for name, shape := range map[string][]int{"free_qacc": {50, 3}, "touch_M_vector": {50, 3}, "touch_noise": {50, 7},
+	for name, shape := range map[string][]int{"free_qacc": {50, 3}, "touch_M_vector": {50, 3}, "touch_noise": {50, 8},
 		"traj9_qpos": {51, 3}, "traj0_ctrl": {50, 2}, "touch_counts": {50, 5}, "frame_skip": {}} {
 		errtest.Equal(t, name, arrays[name].Shape, shape)
 	}

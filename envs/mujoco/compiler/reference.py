@@ -62,7 +62,8 @@ def near(state, random, times=1):
 def noise(m, d, state, own, vector, held, random):
     """The largest changes when the numbers of a state move by ROUGH times their rounding, or the distances of geoms do,
     over ROUGH. Faces that slide along each other are 0 m apart in all poses: whether they touch is rounding in float64."""
-    names = ("qacc", "step_qvel", "control_qpos", "control_qvel", "qfrc_bias", "qfrc_passive", "qacc_smooth")
+    names = ("qacc", "step_qvel", "control_qpos", "control_qvel", "qfrc_bias", "qfrc_passive", "qacc_smooth",
+             "qfrc_actuator")
     most, geoms, pairs = np.zeros(len(names)), m.geom_margin.copy(), m.pair_margin.copy()
     for nearer in (0, 0, 0, -6e-8, 6e-8):
         m.geom_margin[:], m.pair_margin[:] = geoms + ROUGH * nearer / 2, pairs + ROUGH * nearer  # geoms' are summed
