@@ -111,6 +111,9 @@ func TestCheckNamesEverything(t *testing.T) {
 	m.Tendons = nil // as of files of older compilers
 	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality tendon (neq)", "actuator 0 of a tendon that wraps around a geom",
 		"tendon 1, which wraps around a geom (tendon_stiffness)")
+	m = compiled("accepted/own_cylinders")
+	m.Opt.DisableFlags |= DisableNativeCCD
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "contact of capsule and cylinder without nativeccd: ")
 	m = compiled("accepted/own_cables")
 	m.Opt.Integrator = ImplicitFast
 	errtest.Want(t, errtest.Of(m.Check(Options{})), "actuator 1, which damps a spatial tendon",

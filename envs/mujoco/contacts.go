@@ -169,8 +169,14 @@ var colliders = map[[2]GeomType]collision{
 
 // collides reports whether the contacts of a pair are modelled.
 func (m *Model) collides(p Pair) bool {
-	_, known := colliders[[2]GeomType{m.GeomType[p.Geom1], m.GeomType[p.Geom2]}]
-	return known && (m.GeomType[p.Geom2] != Mesh || m.hull(p.Geom2) != nil)
+	kind := [2]GeomType{m.GeomType[p.Geom1], m.GeomType[p.Geom2]}
+	_, known := colliders[kind]
+	return known && !m.byMPR(kind) && (m.GeomType[p.Geom2] != Mesh || m.hull(p.Geom2) != nil)
+}
+
+// byMPR reports whether a flag makes MuJoCo search contacts of two shapes by another method, of which the depths differ.
+func (m *Model) byMPR(kind [2]GeomType) bool {
+	return kind == [2]GeomType{Capsule, Cylinder} && m.Opt.DisableFlags&DisableNativeCCD != 0
 }
 
 // hull returns the hull of a geom; nil if it is no mesh or the model lacks its hull.

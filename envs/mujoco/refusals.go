@@ -216,6 +216,9 @@ func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) 
 	for _, kind := range kinds {
 		list := unknown[kind]
 		contact := fmt.Sprintf("contact of %s and %s", shape(kind[0]), shape(kind[1]))
+		if c.byMPR(kind) {
+			contact += " without nativeccd"
+		}
 		example := fmt.Sprintf("%s and %s", c.geom(list[0].Geom1), c.geom(list[0].Geom2))
 		if len(list) > 1 {
 			example = fmt.Sprintf("%d pairs such as %s", len(list), example)
