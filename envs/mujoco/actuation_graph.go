@@ -116,12 +116,19 @@ func (s *System) activated() (ids []int) {
 
 // activationRates returns the rates of change of the activations (MuJoCo's act_dot).
 func (s *System) activationRates(in inputs) algebra.Num {
+	muscles := algebra.Mask{Num: s.ofActivations(func(a Activation) float64 {
+		return number(s.model.ActuatorDynType[a.Actuator] == DynMuscle)
+	})}
 	filters := s.ofActivations(func(a Activation) float64 {
 		return number(s.model.ActuatorDynType[a.Actuator] > DynIntegrator)
 	})
 	// An integrator adds what it is told, a filter follows it. Known factors of 1 cost nothing.
-	return in.Command.Minus(in.Act.Times(filters)).Over(s.ofActivations(s.model.timeConstant)).
-		Times(s.ofActivations(func(a Activation) float64 { return number(!s.model.disabled(a.Actuator)) })).Materialize()
+	rates := in.Command.Minus(in.Act.Times(filters)).Over(s.ofActivations(s.model.timeConstant))
+	if muscles.Any() {
+		rates = muscles.Choose(s.muscleRates(in.Command, in.Act), rates)
+	}
+	acts := s.ofActivations(func(a Activation) float64 { return number(!s.model.disabled(a.Actuator)) })
+	return rates.Times(acts).Materialize()
 }
 
 // nextActivations returns the activations after a time step at such rates.
@@ -226,7 +233,7 @@ func (s *System) actuation(k kinematics, q, v []algebra.Num, in inputs, compensa
 		u = s.wrapped(d, u, length)
 		parameter := func(i, fixed int, types []int, values [][10]float64) algebra.Num {
 			return d.known(func(id int) float64 {
-				if i >= fixed && types[id] == 0 { // not affine
+				if i >= fixed && types[id] == 0 || types[id] == isMuscle { // not affine
 					return 0
 				}
 				return values[id][i]
@@ -239,6 +246,11 @@ func (s *System) actuation(k kinematics, q, v []algebra.Num, in inputs, compensa
 		}
 		force := affine(gain).Times(u).Plus(affine(bias))
 		slope := gain(2).Times(u).Plus(bias(2))
+		if d.any(m.ActuatorGainType, isMuscle) || d.any(m.ActuatorBiasType, isMuscle) {
+			active, passive, steepness := s.muscleForces(d, length, speed)
+			force = force.Plus(active.Times(u)).Plus(passive)
+			slope = slope.Plus(steepness.Times(u))
+		}
 		if k.Under.Gain != nil {
 			force, slope = force.Times(k.Under.Gain[n]), slope.Times(k.Under.Gain[n])
 		}

@@ -36,13 +36,14 @@ func (s *System) tendon(i int) (p path) {
 	for _, part := range t.Segments {
 		of := segment{by: 1 / part.Divisor}
 		for end, site := range part.Sites {
-			body, own := s.site(site)
-			of.sides[end] = side{group: static, pose: own}
-			if group, row := s.link(body); group != static {
-				of.sides[end] = side{group: group, link: []int{row}, pose: own}
-			}
+			of.sides[end] = s.sideOf(s.site(site))
 		}
 		one, other := of.sides[0], of.sides[1]
+		if part.Wrap != nil {
+			of.around = s.obstacle(*part.Wrap)
+			p.segments = append(p.segments, of)
+			continue
+		}
 		if one.group == other.group && slices.Equal(one.link, other.link) { // a constant length
 			gap := host(one.pose.position.Minus(other.pose.position))
 			p.rigid += of.by * math.Hypot(math.Hypot(gap[0], gap[1]), gap[2])
@@ -51,6 +52,14 @@ func (s *System) tendon(i int) (p path) {
 		p.segments = append(p.segments, of)
 	}
 	return p
+}
+
+// sideOf returns a pose of a body as the side of a constraint.
+func (s *System) sideOf(body int, own pose) side {
+	if group, row := s.link(body); group != static {
+		return side{group: group, link: []int{row}, pose: own}
+	}
+	return side{group: static, pose: own}
 }
 
 // path is a length that is a sum of positions of joints times factors, or of distances of points of links.
@@ -62,8 +71,9 @@ type path struct {
 
 // segment is a distance of points of two links, times a factor.
 type segment struct {
-	sides [2]side
-	by    float64
+	sides  [2]side
+	by     float64
+	around *obstacle // nil: it is straight
 }
 
 // ofJoints returns the shares of the joints; none of no path.
@@ -122,23 +132,27 @@ func (s *System) stretch(p path, k kinematics) (length algebra.Num, along []alge
 	for i, g := range s.groups {
 		pushes[i] = noMotion(g.rows())
 	}
+	push := func(side side, force, from algebra.Vector) { // at a point from the origin of its link
+		if side.group == static {
+			return
+		}
+		start := s.placed(k, side, 3).Minus(s.referenceOf(k, side, 1))
+		s.toLinks(side, forceAt(force, start.Plus(from).Materialize()).materialize(), 1, pushes)
+	}
 	for _, part := range p.segments {
+		if part.around != nil {
+			length = length.Plus(s.stretchAround(k, part, push).Scale(part.by))
+			continue
+		}
 		at, _ := s.relativePlaces(k, part.sides)
 		way := at[1].position.Minus(at[0].position).Materialize()
 		distance := way.Dot(way).Sqrt().Materialize()
 		length = length.Plus(distance.Scale(part.by))
 		direction := way.By(algebra.Constant(1, part.by).Over(distance.Max(algebra.Constant(1, 1e-15)))).Materialize()
 		for end, side := range part.sides {
-			if side.group == static {
-				continue
+			if side.group != static {
+				push(side, direction.Scale(float64(2*end-1)), s.turnOf(k, side).Of(side.pose.position))
 			}
-			turn := algebra.Rotation{X: s.placed(k, side, 0), Y: s.placed(k, side, 1), Z: s.placed(k, side, 2)}
-			start := s.placed(k, side, 3).Minus(s.referenceOf(k, side, 1))
-			wrench := forceAt(direction, start.Plus(turn.Of(side.pose.position)).Materialize())
-			if end == 0 {
-				wrench = wrench.each(algebra.Num.Neg)
-			}
-			s.toLinks(side, wrench.materialize(), 1, pushes)
 		}
 	}
 	return length, s.project(k, pushes)

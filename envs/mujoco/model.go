@@ -17,6 +17,7 @@ type Model struct {
 	LinkContacts int
 	Activations  []Activation // MuJoCo's act, in its order
 	Tendons      []Tendon
+	Muscles      []Muscle
 	Hulls        []Hull // of each mesh, empty for those that meet no plane
 	Sizes        Sizes
 	Opt          Opt
@@ -28,7 +29,18 @@ type Model struct {
 const (
 	DynIntegrator  = 1
 	DynFilterExact = 3
+	DynMuscle      = 4
 )
+
+// isMuscle is the type of gains and biases of muscles (mjtGain, mjtBias).
+const isMuscle = 2
+
+// Muscle is what MuJoCo derives for an actuator whose gain or bias is a muscle's.
+type Muscle struct {
+	Actuator    int        `json:"actuator"`
+	LengthRange [2]float64 `json:"lengthrange"`
+	Acc0        float64    `json:"acc0"` // the norm of the acceleration by a unit force in the pose qpos0
+}
 
 // Activation is the state of an actuator with dynamics.
 type Activation struct {
@@ -39,7 +51,7 @@ type Activation struct {
 }
 
 // Tendon is a tendon, whose length is the sum of positions of slides and hinges times coefficients, or of the distances
-// of pairs of sites. One that wraps around geoms, and those of files of older compilers, have neither.
+// of pairs of sites, which may lead around geoms. Those of files of older compilers have neither.
 type Tendon struct {
 	Joints       []int         `json:"joints"`
 	Coefs        []float64     `json:"coefs"`
@@ -53,10 +65,17 @@ type Tendon struct {
 	SolImp       [2][5]float64 `json:"solimp"`
 }
 
-// Segment is a straight part of a spatial tendon. A pulley's divisor divides its length.
+// Segment is a part of a spatial tendon between two sites. A pulley's divisor divides its length.
 type Segment struct {
 	Sites   [2]int  `json:"sites"`
 	Divisor float64 `json:"divisor"`
+	Wrap    *Wrap   `json:"wrap,omitempty"` // nil: it is straight
+}
+
+// Wrap is what a segment of a tendon wraps around, a sphere or a cylinder, and the site on whose side it passes, or -1.
+type Wrap struct {
+	Geom     int `json:"geom"`
+	SideSite int `json:"sidesite"`
 }
 
 // Hull is the convex hull of a mesh, in the frame of its geoms.

@@ -17,8 +17,8 @@ const maxModel = 64 << 20
 
 // ReadModel reads a compiled model: a JSON object with "mujoco" (the version), "sizes", "opt", "names"
 // and "arrays", each with MuJoCo's names, and optionally "notes", "own_contacts", "link_contacts",
-// "activations", "tendons" and "hulls". It ignores arrays that [Model] does not have. The error is one line if the
-// file is cut off, of another version of MuJoCo, or not consistent. Whether the engine models everything in it is
+// "activations", "tendons", "muscles" and "hulls". It ignores arrays that [Model] does not have. The error is one line if
+// the file is cut off, of another version of MuJoCo, or not consistent. Whether the engine models everything in it is
 // what [Model.Check] says.
 func ReadModel(file io.Reader) (Model, error) {
 	m, err := readModel(file)
@@ -46,6 +46,7 @@ func readModel(file io.Reader) (m Model, err error) {
 		LinkContacts              int      `json:"link_contacts"`
 		Activations               []Activation
 		Tendons                   []Tendon
+		Muscles                   []Muscle
 		Hulls                     []Hull
 		Sizes, Opt, Names, Arrays map[string]any
 	}
@@ -57,7 +58,7 @@ func readModel(file io.Reader) (m Model, err error) {
 			Version)
 	}
 	m.Notes, m.OwnContacts, m.LinkContacts = content.Notes, content.OwnContacts, content.LinkContacts
-	m.Activations, m.Tendons, m.Hulls = content.Activations, content.Tendons, content.Hulls
+	m.Activations, m.Tendons, m.Muscles, m.Hulls = content.Activations, content.Tendons, content.Muscles, content.Hulls
 	for _, part := range []struct {
 		name string
 		from map[string]any

@@ -91,7 +91,7 @@ func (c *checker) actuators() {
 			c.refuse("actuator_trntype", "%s of a site, whose force is not its control times a fixed gain", c.actuator(i))
 		case kind != overJoint && kind != overSite:
 			c.refuse("actuator_trntype", "%s of a %s", c.actuator(i), name(kind, "joint", "jointinparent", "slidercrank",
-				"tendon that wraps around a geom", "site", "body", "so3"))
+				"tendon of a file of an older compiler", "site", "body", "so3"))
 		}
 	}
 	for _, part := range []struct {
@@ -100,10 +100,11 @@ func (c *checker) actuators() {
 		most  int
 		names []string
 	}{
-		{"actuator_dyntype", c.ActuatorDynType, DynFilterExact, []string{"none", "integrator", "filter", "filterexact",
+		{"actuator_dyntype", c.ActuatorDynType, DynMuscle, []string{"none", "integrator", "filter", "filterexact",
 			"muscle", "dcmotor", "pid", "user"}},
-		{"actuator_gaintype", c.ActuatorGainType, 1, []string{"fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user"}},
-		{"actuator_biastype", c.ActuatorBiasType, 1, []string{"none", "affine", "muscle", "dcmotor", "so3", "user"}},
+		{"actuator_gaintype", c.ActuatorGainType, isMuscle, []string{"fixed", "affine", "muscle", "dcmotor", "so3", "pid",
+			"user"}},
+		{"actuator_biastype", c.ActuatorBiasType, isMuscle, []string{"none", "affine", "muscle", "dcmotor", "so3", "user"}},
 	} {
 		for i, kind := range part.types {
 			if kind > part.most {
@@ -136,7 +137,7 @@ const (
 	overSite   = 4
 )
 
-// measured reports whether a tendon's length is a sum of positions of joints, or of distances of sites.
+// measured reports whether what a tendon's length is made of is known.
 func (c *checker) measured(tendon int) bool {
 	return tendon >= 0 && tendon < len(c.Tendons) && len(c.Tendons[tendon].Joints)+len(c.Tendons[tendon].Segments) > 0
 }
@@ -162,8 +163,14 @@ func (c *checker) tendons() {
 			{"tendon_limited", c.TendonLimited[i]},
 		} {
 			if part.acts && !c.measured(i) {
-				c.refuse(part.field, "%s, which wraps around a geom", c.tendon(i))
+				c.refuse(part.field, "%s of a file of an older compiler", c.tendon(i))
 			}
+		}
+		if i < len(c.Tendons) && slices.ContainsFunc(c.Tendons[i].Segments, func(part Segment) bool {
+			w := part.Wrap
+			return w != nil && w.SideSite >= 0 && c.link(c.SiteBodyID[w.SideSite]) != c.link(c.GeomBodyID[w.Geom])
+		}) {
+			c.refuse("tendon", "%s, whose sidesite moves against the geom that it wraps around", c.tendon(i))
 		}
 		if c.TendonDamping[i] != 0 && c.measured(i) && c.Opt.Integrator == ImplicitFast && !c.ofSiblings(i) {
 			c.refuse("opt.integrator", "integrator implicitfast with %s, which is spatial or along a chain of joints, and damped",

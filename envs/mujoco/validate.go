@@ -110,6 +110,12 @@ func (m *Model) validate() error {
 				"first", i, a)
 		}
 	}
+	for i := range m.ActuatorGainType {
+		known := slices.ContainsFunc(m.Muscles, func(own Muscle) bool { return own.Actuator == i })
+		if (m.ActuatorGainType[i] == isMuscle || m.ActuatorBiasType[i] == isMuscle) && !known {
+			return fmt.Errorf("the length range of actuator %d, a muscle, is missing", i)
+		}
+	}
 	if n := len(m.Tendons); n > 0 && n != s.NTendon {
 		return fmt.Errorf("there are %d tendons, want %d", n, s.NTendon)
 	}
@@ -129,6 +135,11 @@ func (m *Model) validate() error {
 		for _, part := range t.Segments {
 			if slices.Min(part.Sites[:]) < 0 || slices.Max(part.Sites[:]) >= s.NSite || !(part.Divisor > 0) {
 				return fmt.Errorf("tendon %d runs between sites %v of %d, by a pulley of %g", i, part.Sites, s.NSite, part.Divisor)
+			}
+			if w := part.Wrap; w != nil && (w.Geom < 0 || w.Geom >= s.NGeom || m.GeomType[w.Geom] != Sphere &&
+				m.GeomType[w.Geom] != Cylinder || !(m.GeomSize[w.Geom][0] > 0) || w.SideSite < -1 || w.SideSite >= s.NSite) {
+				return fmt.Errorf("tendon %d wraps around geom %d of %d on the side of site %d of %d, want a sphere or a cylinder",
+					i, w.Geom, s.NGeom, w.SideSite, s.NSite)
 			}
 		}
 		if m.TendonLimited[i] && len(t.Joints)+len(t.Segments) > 0 && !(t.Range[0] < t.Range[1]) {

@@ -24,6 +24,9 @@ func (m Model) MarshalJSON() ([]byte, error) {
 	if len(m.Tendons) > 0 {
 		content["tendons"] = m.Tendons
 	}
+	if len(m.Muscles) > 0 {
+		content["muscles"] = m.Muscles
+	}
 	if len(m.Hulls) > 0 {
 		content["hulls"] = m.Hulls
 	}

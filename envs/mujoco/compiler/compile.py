@@ -114,17 +114,20 @@ def link_contacts(m):
 
 
 def tendon(m, i):
-    """The joints and coefficients of a fixed tendon, the segments of a spatial one that runs through sites, what MuJoCo
-    derives of its length, and the laws of its limit and friction loss."""
+    """The joints and coefficients of a fixed tendon, the segments of a spatial one, straight or around a geom, what
+    MuJoCo derives of its length, and the laws of its limit and friction loss."""
     parts = slice(m.tendon_adr[i], m.tendon_adr[i] + m.tendon_num[i])
     kinds, ids, numbers = m.wrap_type[parts], plain(m.wrap_objid[parts]), plain(m.wrap_prm[parts])
     fixed = np.all(kinds == mujoco.mjtWrap.mjWRAP_JOINT)
     site, pulley = (kinds == kind for kind in (mujoco.mjtWrap.mjWRAP_SITE, mujoco.mjtWrap.mjWRAP_PULLEY))
     segments, divisor = [], 1
-    for k in range(len(ids) - 1 if np.all(site | pulley) else 0):
+    for k in range(len(ids) - 1):
         divisor = numbers[k] if pulley[k] else divisor
         if site[k] and site[k + 1]:
             segments.append({"sites": ids[k:k + 2], "divisor": divisor})
+        elif site[k] and not pulley[k + 1]:
+            segments.append({"sites": ids[k:k + 3:2], "divisor": divisor,
+                             "wrap": {"geom": ids[k + 1], "sidesite": round(numbers[k + 1])}})
     return {"joints": ids if fixed else [], "coefs": numbers if fixed else [],
             **({"segments": segments} if segments else {}), "length0": m.tendon_length0[i],
             "lengthspring": plain(m.tendon_lengthspring[i]), "invweight0": m.tendon_invweight0[i],
@@ -137,6 +140,13 @@ def activations(m):
     """The states of actuators with dynamics, in the order of act; none of an actuator that has several."""
     return [{"actuator": int(i), "limited": bool(m.actuator_actlimited[i]), "range": plain(m.actuator_actrange[i]),
              "early": bool(m.actuator_actearly[i])} for i in np.flatnonzero(m.actuator_actnum == 1)]
+
+
+def muscles(m):
+    """What MuJoCo derives for the actuators whose gains or biases are those of muscles."""
+    kinds = m.actuator_gaintype == mujoco.mjtGain.mjGAIN_MUSCLE, m.actuator_biastype == mujoco.mjtBias.mjBIAS_MUSCLE
+    return [{"actuator": int(i), "lengthrange": plain(m.actuator_lengthrange[m.actuator_outadr[i]]),
+             "acc0": float(m.actuator_acc0[m.actuator_outadr[i]])} for i in np.flatnonzero(kinds[0] | kinds[1])]
 
 
 def tie_bodies(m):
@@ -186,6 +196,7 @@ def model_of(path):
            {"own_contacts": own_contacts(m), "link_contacts": link_contacts(m)}),
         **({"activations": activations(m)} if m.na else {}),
         **({"tendons": [tendon(m, i) for i in range(m.ntendon)]} if m.ntendon else {}),
+        **({"muscles": muscles(m)} if muscles(m) else {}),
         **({"hulls": convex} if convex else {}),
         "sizes": {name: getattr(m, name) for name in SIZES.split()},
         "opt": {name: plain(getattr(m.opt, name)) for name in OPT.split()},
