@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
@@ -390,6 +391,36 @@ func TestVariationsObeyTheirLaws(t *testing.T) {
 	}
 	if len(apart) < copies || slices.Min(first) == slices.Max(first) {
 		t.Errorf("copies share what they draw: %v, pushes at %v", apart, first)
+	}
+}
+
+// Each episode starts on the ground of its own terrain: a flat height times what is drawn, or set.
+func TestTerrainOfEpisodes(t *testing.T) {
+	env := must.Get(envs.RobotTask{Name: "hill"}.Environment(robots.Go1()))
+	terrain := mujoco.Terrain{Cell: 1, Heights: [][]float64{{0, 0}, {0, 0}, {0.5, 0.5}, {0.5, 0.5}}}
+	env.System = must.Get(mujoco.NewSystem(robots.Go1(), mujoco.Options{ControlStep: 0.02, Terrain: &terrain,
+		Contacts: [][2]string{{"floor", "FR"}}}))
+	env.Noise, env.Grounded = 0, true
+	env.Observe, env.Settings.Observations, env.Settings.ObservationComponents = nil, 0, nil
+	env.Senses = []string{"position/trunk"}
+	place := envs.Variation{Quantity: envs.TerrainOffset, Lower: []float64{1.5, 0}, Upper: []float64{1.5, 0}}
+	env.Vary = []envs.Variation{envs.Vary(envs.TerrainMultiplier, 0, 1), place}
+	must.Do(envs.Validate(env))
+	live := must.Get(envs.Adjust(env))
+	const n = 4
+	low := must.Get(live.Values(envs.Conditions{envs.TerrainOffset: {-1.5, 0}}))
+	high := must.Get(live.Values(envs.Conditions{envs.TerrainOffset: {1.5, 0}, envs.TerrainMultiplier: {2}}))
+	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+		keys := random.KeyOf(in[0]).Split(n)
+		s := env.Reset(keys)
+		set := func(values *Node) *Node { return live.Under(live.Reset(keys), values).Observation }
+		return []*Node{s.PhysicsState[len(s.PhysicsState)-1], s.Observation, set(in[1]), set(in[2])}
+	}, xlatest.Tensor(random.SeedWords(5), 2), xlatest.Tensor(low, len(low)), xlatest.Tensor(high, len(high)))
+	flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
+	ground := flat(2)[2]
+	for i := range n {
+		xlatest.Close(t, "the height of a trunk", []float32{flat(1)[3*i+2], flat(3)[3*i+2]},
+			[]float32{ground + 0.5*flat(0)[i], ground + 1}, 1e-5)
 	}
 }
 

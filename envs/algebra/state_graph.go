@@ -10,7 +10,8 @@ type State struct {
 }
 
 // Conditions are what differs between the copies of a system, and from its model: multipliers, [B] each unless
-// they say otherwise. What is nil is as in the model. Brax's engine knows the first two.
+// they say otherwise. What is nil is as in the model. Brax's engine knows Gravity, Strength, and Mass,
+// Friction and Damping of all elements.
 type Conditions struct {
 	Gravity  *Node
 	Strength *Node // of the forces of actuators, after their limits, [actions, B]
@@ -24,6 +25,20 @@ type Conditions struct {
 
 	Terrain       *Node    // of the heights of a terrain
 	TerrainOffset [2]*Node // how far a terrain is shifted along -x and -y, m
+}
+
+// Nodes lists the nodes of the conditions.
+func (c Conditions) Nodes() []*Node {
+	all := []*Node{c.Gravity, c.Strength, c.Terrain, c.TerrainOffset[0], c.TerrainOffset[1]}
+	for _, o := range c.Center {
+		all = append(all, o.By[:]...)
+	}
+	for _, changes := range [][]Change{c.Mass, c.Friction, c.Gain, c.Damping, c.Armature} {
+		for _, change := range changes {
+			all = append(all, change.By)
+		}
+	}
+	return all
 }
 
 // Change multiplies a number of an element by [B].

@@ -143,7 +143,7 @@ func (s *System) Contact(algebra.State) algebra.Contact { return algebra.Contact
 
 // view is where the links of a state are and how they move.
 type view struct {
-	of         *Node // qpos
+	of         []*Node // qpos, qvel and what the state is under
 	kinematics kinematics
 	positions  []algebra.Num
 	velocity   []spatial
@@ -157,12 +157,13 @@ type view struct {
 func (s *System) view(state algebra.State) *view {
 	s.lock.Lock()
 	defer s.lock.Unlock()
+	of := append(slices.Clone(state.Parts[:2]), state.Under.Nodes()...)
 	for _, v := range s.views {
-		if v != nil && v.of == state.Parts[0] {
+		if v != nil && slices.Equal(v.of, of) {
 			return v
 		}
 	}
-	v := &view{of: state.Parts[0], positions: split(state.Parts[0], s.places), touching: map[*contactSet]algebra.Num{}}
+	v := &view{of: of, positions: split(state.Parts[0], s.places), touching: map[*contactSet]algebra.Num{}}
 	v.kinematics = s.kinematics(v.positions, s.under(state.Under))
 	v.velocity = s.forward(v.kinematics, s.toWorld(v.kinematics, split(state.Parts[1], s.dofs)))
 	s.views = [4]*view{v, s.views[0], s.views[1], s.views[2]}
