@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -105,6 +106,9 @@ func ranged(x []float64) string {
 	return least + "–" + most
 }
 
+// unitsInScope is the size of the networks in the scope of a claim, which the page says of all runs of a folder.
+var unitsInScope = regexp.MustCompile(`, with \d+ × \d+ units`)
+
 // statements returns a section on the paper's statements that the runs of a folder decide and on the open
 // ones; "" if the folder has too few methods.
 func (d *Data) statements() string {
@@ -120,7 +124,9 @@ func (d *Data) statements() string {
 	claims.Header = slices.Delete(claims.Header, 2, 3)
 	claims.Rows = slices.DeleteFunc(claims.Rows, func(row []tables.Entry) bool { return !row[1].Bold }) // the open ones
 	for i, row := range claims.Rows {
-		claims.Rows[i] = slices.Delete(row, 2, 3) // the evidence
+		row = slices.Delete(row, 2, 3) // the evidence
+		row[2].Text = unitsInScope.ReplaceAllString(row[2].Text, "")
+		claims.Rows[i] = row
 	}
 	if len(claims.Rows) > 0 {
 		fmt.Fprintf(&out, "%s\n", claims.Markdown())
