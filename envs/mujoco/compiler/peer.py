@@ -1,5 +1,6 @@
 # Moves copies of a robot by control steps. Constraints are solved to convergence, as the engine does. It makes the model of its
-# data: the same elements, compiled, and then the exact numbers. Meshes and height fields are not part of the data.
+# data: the same elements, compiled, and then the exact numbers. Of meshes the data has the hulls of those that may touch, and
+# no height fields.
 #
 # arguments: MODEL, the JSON; COPIES; HELD, physics steps of a control step; PAIRS, as JSON, of geoms that alone may touch, or
 # null. Requests and answers are lines:
@@ -45,14 +46,20 @@ def made_of(data):
                      rgb1=[1, 1, 1], rgb2=[0.7, 0.7, 0.7], width=100, height=100)
     tiles = spec.add_material(name="tiles", texrepeat=[1, 1], texuniform=True)
     tiles.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "tiles"
+    hulls = {i: hull["vertices"] for i, hull in enumerate(data.get("hulls", [])) if hull.get("vertices")}
+    for i, vertices in hulls.items():
+        spec.add_mesh(name=f"mesh {i}", uservert=np.ravel(vertices))
     flat = (mujoco.mjtGeom.mjGEOM_HFIELD, mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_SDF)
     for i, body in enumerate(a["geom_bodyid"]):
         kind = mujoco.mjtGeom(a["geom_type"][i])
-        if kind in flat:
+        solid = kind == mujoco.mjtGeom.mjGEOM_MESH and a["geom_dataid"][i] in hulls
+        if kind in flat and not solid:
             drawn.append(i)
-        size = [1e-6] * 3 if kind in flat else a["geom_size"][i]
-        bodies[body].add_geom(name=name("geom", i), type=mujoco.mjtGeom.mjGEOM_SPHERE if kind in flat else kind, size=size,
-                              pos=a["geom_pos"][i], quat=a["geom_quat"][i], group=a["geom_group"][i],
+        hidden = kind in flat and not solid
+        bodies[body].add_geom(name=name("geom", i), type=mujoco.mjtGeom.mjGEOM_SPHERE if hidden else kind,
+                              size=[1e-6] * 3 if hidden else a["geom_size"][i], pos=a["geom_pos"][i],
+                              quat=a["geom_quat"][i], group=a["geom_group"][i],
+                              meshname=f"mesh {a['geom_dataid'][i]}" if solid else "",
                               material="tiles" if kind == mujoco.mjtGeom.mjGEOM_PLANE else "")
     for i, body in enumerate(a["site_bodyid"]):
         bodies[body].add_site(name=name("site", i), pos=a["site_pos"][i], quat=a["site_quat"][i])
@@ -66,8 +73,11 @@ def made_of(data):
             tendon.wrap_joint(name("joint", joint), coef)
         for segment in t.get("segments", []):
             tendon.wrap_pulley(segment["divisor"])
-            for site in segment["sites"]:
-                tendon.wrap_site(name("site", site))
+            tendon.wrap_site(name("site", segment["sites"][0]))
+            if around := segment.get("wrap"):
+                side = around["sidesite"]
+                tendon.wrap_geom(name("geom", around["geom"]), name("site", side) if side >= 0 else "")
+            tendon.wrap_site(name("site", segment["sites"][1]))
     for i in range(sizes["neq"]):
         kind = {2: "joint", 3: "tendon"}.get(a["eq_type"][i])
         if kind is None:
@@ -83,6 +93,7 @@ def made_of(data):
     for i in range(sizes["nkey"]):
         spec.add_key(name=name("key", i), qpos=a["key_qpos"][i], qvel=a["key_qvel"][i], ctrl=a["key_ctrl"][i])
     m = spec.compile()
+    meshes = {i: m.mesh(f"mesh {i}").id for i in hulls}
     for key, value in data["opt"].items():
         if hasattr(m.opt, key):
             setattr(m.opt, key, value)
@@ -92,6 +103,16 @@ def made_of(data):
             to[:] = value.reshape(to.shape)
     m.opt.solver, m.opt.iterations, m.opt.tolerance = mujoco.mjtSolver.mjSOL_NEWTON, max(100, m.opt.iterations), 1e-10
     m.opt.ls_iterations = max(50, m.opt.ls_iterations)
+    # The compiler moves a mesh to its centre of mass, and turns it; geoms have the numbers of the data.
+    for i, mesh in meshes.items():
+        start = m.mesh_vertadr[mesh]
+        m.mesh_vert[start:start + m.mesh_vertnum[mesh]] = hulls[i]
+    for i, mesh in enumerate(a["geom_dataid"]):
+        m.geom_dataid[i] = meshes.get(mesh, -1)
+    m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # whose boxes are those of the compiler
+    for own in data.get("muscles", []):
+        output = m.actuator_outadr[own["actuator"]]
+        m.actuator_lengthrange[output], m.actuator_acc0[output] = own["lengthrange"], own["acc0"]
     for i in drawn:
         m.geom_type[i], m.geom_size[i], m.geom_dataid[i] = mujoco.mjtGeom.mjGEOM_SPHERE, 1e-6, -1
         m.geom_contype[i] = m.geom_conaffinity[i] = 0
