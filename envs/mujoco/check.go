@@ -34,8 +34,8 @@ func (m *Model) Check(o Options) (Supported, error) {
 		note("%d equality constraints that are not active were left out", inactive)
 	}
 	if lone := m.loneFreeBodies(); m.Opt.Integrator == ImplicitFast && len(lone) > 0 {
-		note("implicitfast of %s, a body without children that moves freely, lacks the derivative of its gyroscopic forces",
-			some(lone))
+		note("implicitfast of %s, a body without children that moves freely and is damped or driven, lacks the derivative "+
+			"of its gyroscopic forces", some(lone))
 	}
 	friction := slices.ContainsFunc(m.DofFrictionLoss, func(loss float64) bool { return loss > 0 })
 	if friction || len(supported.Pairs) > 0 || slices.Contains(m.JntLimited, true) {
@@ -45,10 +45,10 @@ func (m *Model) Check(o Options) (Supported, error) {
 	return supported, c.err()
 }
 
-// loneFreeBodies lists the bodies that move freely and have no children.
+// loneFreeBodies lists the standalone bodies that are damped or driven.
 func (m *Model) loneFreeBodies() (list []string) {
-	for id, kind := range m.JntType {
-		if body := m.JntBodyID[id]; kind == Free && !slices.Contains(m.BodyParentID, body) {
+	for body := range m.BodyJntNum {
+		if m.standalone(body) && !m.unhindered(body) {
 			list = append(list, label("body", body, m.Names.Body))
 		}
 	}

@@ -50,7 +50,8 @@
 //
 // Capsules that are exactly parallel have one contact here, and up to two in MuJoCo. MuJoCo's search for contacts of
 // capsules with cylinders ends within a micrometre of the least depth, so at rims normals differ by up to 3e-3. A free
-// body alone under implicitfast lacks the derivative of its gyroscopic forces, which a note says. For boxes that are
+// body alone that is damped or driven lacks the derivative of its gyroscopic forces under implicitfast, which a note
+// says. For boxes that are
 // aligned to within rounding of float32, and capsules that are parallel to an edge of a box, the number of contacts can
 // differ from MuJoCo's, where rounding of float64 decides it.
 package mujoco

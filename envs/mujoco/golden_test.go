@@ -85,7 +85,7 @@ func (g golden) comparison() comparison {
 // onGo are golden models that XLA compiles for seconds and the pure Go backend runs in fractions of that. The others have
 // all integrators and cones, too.
 var onGo = []string{"dmc_finger", "gym_ant", "own_activations", "own_cables", "own_muscles", "own_stiff",
-	"own_thrusters", "own_ties", "own_wraps"}
+	"own_spinning", "own_thrusters", "own_ties", "own_wraps"}
 
 // Forces, accelerations, steps and rollouts agree with MuJoCo: on XLA, except that only thorough tests compile models of
 // onGo.

@@ -279,6 +279,9 @@ func (s *System) semiImplicit(r running) running {
 			}
 			a = damped
 		}
+		if m.Opt.Integrator == ImplicitFast {
+			a = s.gyroscopic(d.Kinematics, s.toWorld(d.Kinematics, r.V), a)
+		}
 		for c, a := range s.toBody(d.Kinematics, a) {
 			r.V[c] = r.V[c].Plus(a.Scale(h))
 		}

@@ -24,16 +24,11 @@ func (s *System) obstacle(w Wrap) *obstacle {
 	o := &obstacle{side: s.sideOf(body, own), radius: m.GeomSize[w.Geom][0], cylinder: m.GeomType[w.Geom] == Cylinder}
 	if w.SideSite >= 0 { // of the same link
 		_, site := s.site(w.SideSite)
-		aside := inFrame(own.place().turn, site.position.Minus(own.position))
+		aside := inverse(own.place().turn, site.position.Minus(own.position)).Materialize()
 		at := host(aside)
 		o.aside, o.within = &aside, math.Hypot(math.Hypot(at[0], at[1]), at[2]) < o.radius
 	}
 	return o
-}
-
-// inFrame returns a vector in the frame that a rotation turns.
-func inFrame(turn algebra.Rotation, v algebra.Vector) algebra.Vector {
-	return algebra.Vector{X: turn.X.Dot(v), Y: turn.Y.Dot(v), Z: turn.Z.Dot(v)}.Materialize()
 }
 
 // direction returns the direction of a vector, and its length.
@@ -59,7 +54,7 @@ func (s *System) stretchAround(k kinematics, part segment, push func(side side, 
 			at, _ = s.relativePlaces(k, [2]side{end, o.side})
 		}
 		turn = at[1].turn
-		ends[i] = inFrame(turn, at[0].position.Minus(at[1].position).Materialize())
+		ends[i] = inverse(turn, at[0].position.Minus(at[1].position).Materialize()).Materialize()
 	}
 	touches, arc, wraps := o.wrap(ends[0], ends[1])
 	straight, distance := direction(ends[1].Minus(ends[0]))
