@@ -112,9 +112,24 @@ func TestConditionsAreOtherModels(t *testing.T) {
 }
 
 // ground is the spheres of a model on a terrain.
-func ground(t *testing.T, terrain Terrain) *System {
-	return must.Get(NewSystem(accepted(t, "own_spheres"), Options{Terrain: &terrain,
-		Contacts: [][2]string{{"floor", "a"}, {"floor", "b"}, {"floor", "c"}}}))
+func ground(t *testing.T, terrain Terrain) *System { return must.Get(grounded(t, terrain)) }
+
+func grounded(t *testing.T, terrain Terrain) (*System, error) {
+	return NewSystem(accepted(t, "own_spheres"), Options{Terrain: &terrain,
+		Contacts: [][2]string{{"floor", "a"}, {"floor", "b"}, {"floor", "c"}}})
+}
+
+// A terrain is a grid of finite heights.
+func TestTerrainErrors(t *testing.T) {
+	for want, terrain := range map[string]Terrain{
+		"cells of a width above 0":   {Cell: math.Inf(1), Heights: [][]float64{{0}}},
+		"at least one height":        RoughGround(-1, 0.1, 1, 0),
+		"the same length":            {Cell: 1, Heights: [][]float64{{0}, {0, 0}}},
+		"height NaN m: it must be":   {Cell: 1, Heights: [][]float64{{0, math.NaN()}}},
+		"height -Inf m: it must be ": {Cell: 1, Heights: [][]float64{{math.Inf(-1)}}},
+	} {
+		errtest.Want(t, errtest.Of(grounded(t, terrain)), want)
+	}
 }
 
 // Balls rest on the height of their cell, and lean against a step that they roll to. A capsule lies across a step.

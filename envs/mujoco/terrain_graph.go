@@ -36,7 +36,7 @@ func Stairs(steps int, width, height, cell float64) Terrain {
 // RoughGround is a terrain of n times n cells of random heights up to a height in m.
 func RoughGround(n int, height, cell float64, seed uint64) Terrain {
 	draw := rand.New(rand.NewPCG(seed, 0))
-	t := Terrain{Cell: cell, Heights: make([][]float64, n)}
+	t := Terrain{Cell: cell, Heights: make([][]float64, max(0, n))}
 	for i := range t.Heights {
 		for range n {
 			t.Heights[i] = append(t.Heights[i], height*draw.Float64())
@@ -47,12 +47,17 @@ func RoughGround(n int, height, cell float64, seed uint64) Terrain {
 
 // check returns an error if a terrain is not a grid, or if others than spheres and capsules may touch it.
 func (t *Terrain) check(m Model, pairs []Pair) error {
-	if !(t.Cell > 0) || len(t.Heights) == 0 || len(t.Heights[0]) == 0 {
+	if !(t.Cell > 0 && t.Cell < math.MaxFloat32) || len(t.Heights) == 0 || len(t.Heights[0]) == 0 {
 		return fmt.Errorf("a Terrain needs cells of a width above 0 and at least one height")
 	}
 	for _, row := range t.Heights {
 		if len(row) != len(t.Heights[0]) {
 			return fmt.Errorf("the rows of a Terrain must have the same length, not %d and %d", len(t.Heights[0]), len(row))
+		}
+		for _, height := range row {
+			if !(math.Abs(height) < math.MaxFloat32) {
+				return fmt.Errorf("a Terrain has the height %g m: it must be finite", height)
+			}
 		}
 	}
 	for _, p := range pairs {
