@@ -61,6 +61,7 @@ type checker struct {
 	fields   []string            // in the order in which they were found
 	elements map[string][]string // by field
 	hint     string
+	wrong    error // what the options ask for and cannot be
 }
 
 // refuse records an element and the field that tells.
@@ -82,8 +83,8 @@ func refuseNonzero[T comparable](c *checker, field string, values []T, element f
 }
 
 func (c *checker) err() error {
-	if len(c.fields) == 0 {
-		return nil
+	if c.wrong != nil || len(c.fields) == 0 {
+		return c.wrong
 	}
 	var parts []string
 	for _, field := range c.fields {

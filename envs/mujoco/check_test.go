@@ -139,6 +139,17 @@ func TestCheckNotes(t *testing.T) {
 	}
 }
 
+// Contacts name geoms or bodies that may touch.
+func TestCheckNamesWrongContacts(t *testing.T) {
+	m := compiled("accepted/own_spheres")
+	for want, both := range map[string][2]string{
+		`Contacts: unknown geom or body "flor"; did you mean "floor"?`: {"flor", "a"},
+		`Contacts: "floor" and "floor" may not touch in the file`:      {"floor", "floor"},
+	} {
+		errtest.Want(t, errtest.Of(m.Check(Options{Contacts: [][2]string{both}})), want)
+	}
+}
+
 // Under implicitfast, bodies that move freely alone are noted if they are damped.
 func TestCheckNotesLoneBodies(t *testing.T) {
 	m := compiled("accepted/own_spheres")

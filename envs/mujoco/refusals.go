@@ -258,10 +258,11 @@ func (c *checker) limit(pairs []Pair, allowed [][2]string) (some []Pair) {
 	is := func(geom int, name string) bool {
 		return name != "" && (c.Names.Geom[geom] == name || c.Names.Body[c.GeomBodyID[geom]] == name)
 	}
+	known := slices.DeleteFunc(slices.Concat(c.Names.Geom, c.Names.Body), func(name string) bool { return name == "" })
 	for _, both := range allowed {
 		for _, name := range both {
-			if !slices.Contains(c.Names.Geom, name) && !slices.Contains(c.Names.Body, name) {
-				c.refuse("Contacts", "%v", names.Unknown("geom or body", name, slices.Concat(c.Names.Geom, c.Names.Body)))
+			if !slices.Contains(known, name) && c.wrong == nil {
+				c.wrong = fmt.Errorf("Contacts: %w", names.Unknown("geom or body", name, known))
 			}
 		}
 		found := false
@@ -273,8 +274,8 @@ func (c *checker) limit(pairs []Pair, allowed [][2]string) (some []Pair) {
 				}
 			}
 		}
-		if !found {
-			c.refuse("Contacts", "%q and %q, which do not touch in the file", both[0], both[1])
+		if !found && c.wrong == nil {
+			c.wrong = names.Wrongf("Contacts: %q and %q may not touch in the file", both[0], both[1])
 		}
 	}
 	return some
