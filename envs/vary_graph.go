@@ -292,7 +292,7 @@ func (r *Rigid) pushed(m StepView) (algebra.State, remembered) {
 		due := Equal(pushes[next], k.Steps)
 		angle := Reshape(m.Uniform(-math.Pi, math.Pi, 1), -1)
 		speed := Where(due, m.under.push[next], ZerosLike(m.under.push[next]))
-		state = r.System.Push(state, append(v.Of, "")[0],
+		state = r.System.Push(state, slices.Concat(v.Of, []string{""})[0],
 			[3]*Node{Mul(speed, Cos(angle)), Mul(speed, Sin(angle)), ZerosLike(speed)})
 		pushes[next] = Where(due, Add(k.Steps, r.untilPush(m, v)), pushes[next])
 		next++

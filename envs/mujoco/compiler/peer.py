@@ -53,9 +53,9 @@ def made_of(data):
     for i, body in enumerate(a["geom_bodyid"]):
         kind = mujoco.mjtGeom(a["geom_type"][i])
         solid = kind == mujoco.mjtGeom.mjGEOM_MESH and a["geom_dataid"][i] in hulls
-        if kind in flat and not solid:
-            drawn.append(i)
         hidden = kind in flat and not solid
+        if hidden:
+            drawn.append(i)
         bodies[body].add_geom(name=name("geom", i), type=mujoco.mjtGeom.mjGEOM_SPHERE if hidden else kind,
                               size=[1e-6] * 3 if hidden else a["geom_size"][i], pos=a["geom_pos"][i],
                               quat=a["geom_quat"][i], group=a["geom_group"][i],
