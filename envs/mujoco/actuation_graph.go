@@ -352,7 +352,7 @@ func (s *System) transmission(d drive, k kinematics, q, v []algebra.Num) (length
 // siteWrench is what a unit force of an actuator does to the link of its site: the first three gears are a force along
 // the axes of the site, the others a torque about them.
 func (s *System) siteWrench(d drive, k kinematics) spatial {
-	turn := algebra.Rotation{X: s.placed(k, *d.site, 0), Y: s.placed(k, *d.site, 1), Z: s.placed(k, *d.site, 2)}
+	turn := s.turnOf(k, *d.site)
 	point := s.placed(k, *d.site, 3).Minus(s.referenceOf(k, *d.site, 1)).Plus(turn.Of(d.site.pose.position)).Materialize()
 	axes := turned(turn, d.site.pose.rotation.Rotation().Snap())
 	gear := s.model.ActuatorGear[d.id[0]]

@@ -323,7 +323,7 @@ func (s *System) placesOf(k kinematics, side side) place {
 		own, side.link = place{own.position.Take(pair...), takeRotation(own.turn, pair)}, link
 		each = func(x algebra.Num) algebra.Num { return gather(x, side.geom) }
 	}
-	turn := algebra.Rotation{X: s.placed(k, side, 0), Y: s.placed(k, side, 1), Z: s.placed(k, side, 2)}
+	turn := s.turnOf(k, side)
 	position := s.placed(k, side, 3).Plus(turn.Of(own.position)).Materialize()
 	turn = materializeRotation(turned(turn, own.turn))
 	return place{position.Each(each), algebra.Rotation{X: turn.X.Each(each), Y: turn.Y.Each(each), Z: turn.Z.Each(each)}}

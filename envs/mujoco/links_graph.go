@@ -28,6 +28,11 @@ func (s *System) placed(k kinematics, side side, which int) algebra.Vector {
 	return s.linksOf(side, func(group int) algebra.Vector { return k.placed(group)[which] })
 }
 
+// turnOf returns the rotations of the links of a side.
+func (s *System) turnOf(k kinematics, side side) algebra.Rotation {
+	return algebra.Rotation{X: s.placed(k, side, 0), Y: s.placed(k, side, 1), Z: s.placed(k, side, 2)}
+}
+
 // ofAllLinks stacks vectors of the links of all groups.
 func (s *System) ofAllLinks(of func(group int) algebra.Vector) algebra.Vector {
 	var all []algebra.Vector

@@ -37,11 +37,6 @@ func direction(v algebra.Vector) (unit algebra.Vector, length algebra.Num) {
 	return v.By(one(1).Over(length.Max(one(1e-15)))).Materialize(), length
 }
 
-// turnOf returns the rotation of the link of a side.
-func (s *System) turnOf(k kinematics, side side) algebra.Rotation {
-	return algebra.Rotation{X: s.placed(k, side, 0), Y: s.placed(k, side, 1), Z: s.placed(k, side, 2)}
-}
-
 // stretchAround returns the length of a segment that may wrap around an obstacle, and pushes its links as a unit force
 // along the segment does.
 func (s *System) stretchAround(k kinematics, part segment, push func(side side, force, from algebra.Vector)) algebra.Num {
