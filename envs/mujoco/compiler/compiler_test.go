@@ -246,6 +246,17 @@ func TestReferenceOfSlidingFaces(t *testing.T) {
 	}
 }
 
+// Where gravity has no torque about an axis, references say what rounding of the centre of mass makes of it.
+func TestReferenceOfBalancedHinge(t *testing.T) {
+	needsMuJoCo(t)
+	path := write(t, t.TempDir(), "balanced.xml", `<mujoco><worldbody><body pos=".3 .4 1" euler="10 20 30">
+		<joint axis="0 1 0"/><geom type="box" size=".1 .2 .3" mass="5"/></body></worldbody></mujoco>`)
+	noise := must.Get(must.Get(Reference(t.Context(), path, nil))["free_noise"].Float64s())
+	if torque := noise[4]; torque < 1e-8*5*9.81 || torque > 1e-6*5*9.81 {
+		t.Errorf("rounding changes the torque by %.1e N m", torque)
+	}
+}
+
 // Pairs of a file that may not touch do not, although MuJoCo takes a negative margin of a cylinder for depth.
 func TestReferenceLeavesOutPairs(t *testing.T) {
 	needsMuJoCo(t)

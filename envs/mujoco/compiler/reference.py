@@ -60,16 +60,19 @@ def near(state, random, times=1):
 
 
 def noise(m, d, state, own, vector, held, random):
-    """The largest changes when the numbers of a state move by ROUGH times their rounding, or the distances of geoms do,
-    over ROUGH. Faces that slide along each other are 0 m apart in all poses: whether they touch is rounding in float64."""
+    """The largest changes when the numbers of a state move by ROUGH times their rounding, or the distances of geoms or the
+    centres of mass do, over ROUGH. Faces that slide along each other are 0 m apart in all poses: whether they touch is
+    rounding in float64; so is the torque of gravity about an axis through a centre of mass."""
     names = ("qacc", "step_qvel", "control_qpos", "control_qvel", "qfrc_bias", "qfrc_passive", "qacc_smooth",
              "qfrc_actuator")
     most, geoms, pairs = np.zeros(len(names)), m.geom_margin.copy(), m.pair_margin.copy()
-    for nearer in (0, 0, 0, -6e-8, 6e-8):
+    centers, same = m.body_ipos.copy(), m.body_sameframe.copy()
+    for nearer, aside in (0, 0), (0, 0), (0, 0), (-6e-8, 0), (6e-8, 0), (0, 6e-8 * m.stat.extent):
         m.geom_margin[:], m.pair_margin[:] = geoms + ROUGH * nearer / 2, pairs + ROUGH * nearer  # geoms' are summed
-        other = results(m, d, state if nearer else near(state, random, ROUGH), vector, held)
+        m.body_ipos[:], m.body_sameframe[:] = centers + ROUGH * aside, 0 if aside else same
+        other = results(m, d, state if nearer or aside else near(state, random, ROUGH), vector, held)
         most = np.maximum(most, [np.linalg.norm(other[k] - own[k]) / ROUGH for k in names])
-    m.geom_margin[:], m.pair_margin[:] = geoms, pairs
+    m.geom_margin[:], m.pair_margin[:], m.body_ipos[:], m.body_sameframe[:] = geoms, pairs, centers, same
     return most
 
 
