@@ -1,8 +1,12 @@
 package figures
 
 import (
+	"bytes"
 	"fmt"
+	"image/color"
+	"image/png"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -188,6 +192,34 @@ func TestPairsHaveTheirAxes(t *testing.T) {
 		if n := strings.Count(text, ">0<"); n != 2*pairs { // the bar's numbers are others
 			t.Errorf("%d components: %d times 0, want it on both axes of %d maps", dims, n, pairs)
 		}
+	}
+}
+
+// The lines between bins, which are blends with their colours, do not take the palette from the colour bar.
+func TestBarOfPairsHasNoBands(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	w := must.Get(runs.Create(t.TempDir(), must.Get(runs.NewConfig("map-elites", "x", 0, map[string]int{}))))
+	defer w.Close()
+	r := runs.Repertoire{Params: 1, Dims: 4, Lower: make([]float32, 4), Upper: []float32{1, 1, 1, 1}}
+	for range 400 {
+		r.Fitnesses = append(r.Fitnesses, float32(rng.NormFloat64()))
+		for range 4 {
+			r.Descriptors = append(r.Descriptors, rng.Float32())
+		}
+	}
+	r.Centroids = r.Descriptors
+	must.Do(w.SaveSnapshot(runs.Snapshot{Progress: runs.Progress{Generation: 1}, Repertoire: r}))
+	img := must.Get(png.Decode(bytes.NewReader(must.Get(figureOf(Repertoire(w.Run)).PNG(Resolution)))))
+	most := 0
+	for x := img.Bounds().Max.X * 7 / 8; x < img.Bounds().Max.X; x++ {
+		column := map[color.Color]bool{}
+		for y := range img.Bounds().Max.Y {
+			column[img.At(x, y)] = true
+		}
+		most = max(most, len(column))
+	}
+	if most < 110 {
+		t.Errorf("the bar has %d colours", most)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 //
 // Colours are divided into boxes of one palette entry each (median cut of Heckbert 1982, here
 // splitting the box with the largest squared error at its mean). Pixels with the colour of their left
-// neighbour count most, so areas and the steps of a colour bar hardly change; the others are mostly
-// blends at edges.
+// neighbour, and nearly that of the one above, count most, so areas and the steps of a colour bar hardly
+// change; the others are mostly blends at edges.
 func Paletted(img image.Image) *image.Paletted {
 	if img == nil {
 		img = image.Rectangle{}
@@ -26,7 +26,8 @@ func Paletted(img image.Image) *image.Paletted {
 			r, g, b, _ := img.At(x, y).RGBA()
 			p := rgb8{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8)}
 			pixels = append(pixels, p)
-			if x > out.Rect.Min.X && p == pixels[len(pixels)-2] {
+			at := len(pixels) - 1
+			if x > out.Rect.Min.X && y > out.Rect.Min.Y && p == pixels[at-1] && p.near(pixels[at-out.Rect.Dx()]) {
 				counts[p]++
 			} else {
 				counts[p] += blended
@@ -54,10 +55,20 @@ func Paletted(img image.Image) *image.Paletted {
 	return out
 }
 
-// blended is how much a pixel counts whose left neighbour has another colour, relative to others.
+// blended is how much a pixel at an edge counts, relative to others.
 const blended = 0.005
 
 type rgb8 [3]uint8
+
+// near reports whether a colour differs from another by no more than a step of a colour bar does.
+func (c rgb8) near(other rgb8) bool {
+	for i, v := range c {
+		if max(v, other[i])-min(v, other[i]) > 8 {
+			return false
+		}
+	}
+	return true
+}
 
 func (c rgb8) opaque() color.NRGBA { return color.NRGBA{R: c[0], G: c[1], B: c[2], A: 0xff} }
 
