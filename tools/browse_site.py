@@ -18,6 +18,7 @@ from screenshot import BROWSERS, find_browser
 FACTS = """() => ({
   links: [...document.querySelectorAll("a[href]")].map((a) => a.href),
   anchors: [...document.querySelectorAll("[id]")].map((e) => e.id),
+  outside: [...document.querySelectorAll("header a")].filter((a) => a.getBoundingClientRect().right > innerWidth).length,
   wide: document.documentElement.scrollWidth, title: document.title, headings: document.querySelectorAll("h1").length,
   unnamed: [...document.images].filter((i) => !i.hasAttribute("alt") && !i.closest(".jp-OutputArea")).length,
 })"""
@@ -62,8 +63,11 @@ def check_pages(wide: Visit, narrow: Visit, paths: list[str]) -> None:
             for what, wrong in [("title", not facts["title"]), ("heading", facts["headings"] < 1), ("text for an image", facts["unnamed"])]:
                 if wrong:
                     wide.note(f"has no {what}")
-        if (width := narrow.open(path).evaluate(FACTS)["wide"]) > 390:
+        facts = narrow.open(path).evaluate(FACTS)
+        if (width := facts["wide"]) > 390:
             narrow.note(f"scrolls sideways on a narrow screen: it is {width} pixels wide")
+        if facts["outside"]:
+            narrow.note(f"has {facts['outside']} links of its head beyond the edge of a narrow screen")
     root = wide.site.as_uri() + "/"
     for path, url in links:
         wide.path = path
