@@ -42,13 +42,13 @@ func Command(name string, lower, upper []float64, period float64) Variable {
 	v := Variable{Name: name, Size: len(lower), Start: draw, wrong: func(*Rigid) string {
 		ordered := len(lower) == len(upper)
 		for i := range min(len(lower), len(upper)) {
-			ordered = ordered && lower[i] <= upper[i]
+			ordered = ordered && lower[i] <= upper[i] && upper[i]-lower[i] < math.MaxFloat32
 		}
 		if ordered && period >= 0 {
 			return ""
 		}
-		return fmt.Sprintf("Command(%q, %v, %v, %g): want as many lower limits as upper ones, none above its upper one, "+
-			"and a period of at least 0 s", name, lower, upper, period)
+		return fmt.Sprintf("Command(%q, %v, %v, %g): want as many lower limits as upper ones, all finite, none above "+
+			"its upper one, and a period of at least 0 s", name, lower, upper, period)
 	}}
 	if period > 0 {
 		v.Next = func(before, after StepView, _ *Node) *Node {
@@ -95,6 +95,12 @@ func Phase(name string, turnsPerSecond float64) Variable {
 			x, y = Sub(MulScalar(x, cos), MulScalar(y, sin)), Add(MulScalar(x, sin), MulScalar(y, cos))
 			length := Sqrt(Add(Square(x), Square(y)))
 			return rows(Div(x, length), Div(y, length))
+		},
+		wrong: func(*Rigid) string {
+			if math.Abs(turnsPerSecond) <= math.MaxFloat32 {
+				return ""
+			}
+			return fmt.Sprintf("Phase(%q, %g): want a finite number of turns a second", name, turnsPerSecond)
 		}}
 }
 

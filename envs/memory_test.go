@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
@@ -173,6 +175,17 @@ func TestMistakesOfMemoryGiveOneLine(t *testing.T) {
 			r.Memory = nil
 			r.Observe = func(m envs.StepView) *Node { return m.Uniform(0, 1, 3) }
 		},
+		"it returns 0 tensors for the parts of a state": func(r *envs.Rigid) {
+			r.Start = func(random.Key) (s algebra.State) { return s }
+		},
+		"it returns the parts of a state, as Pose of the System makes them[1] of shape": func(r *envs.Rigid) {
+			r.Start = func(keys random.Key) algebra.State {
+				zero := Zeros(keys.Hi.Graph(), shapes.Make(dtypes.Float32, 1, 2))
+				s := r.System.Pose(zero, zero)
+				s.Parts[1] = Concatenate([]*Node{s.Parts[1], s.Parts[1]}, 0)
+				return s
+			}
+		},
 		`unknown quantity "giro"; did you mean "gyro"?`: func(r *envs.Rigid) {
 			r.Observe = func(m envs.StepView) *Node { return m.Sense("giro/ball") }
 		},
@@ -195,6 +208,8 @@ func TestMistakesOfMemoryGiveOneLine(t *testing.T) {
 		`Command("c", [0], [1 2], 1): want as many lower limits`:   memory(envs.Command("c", []float64{0}, []float64{1, 2}, 1)),
 		`Command("c", [2], [1], 1): want`:                          memory(envs.Command("c", []float64{2}, []float64{1}, 1)),
 		`Command("c", [0], [1], -1): want`:                         memory(envs.Command("c", []float64{0}, []float64{1}, -1)),
+		`Command("c", [-Inf], [1], 1): want`:                       memory(envs.Command("c", []float64{math.Inf(-1)}, []float64{1}, 1)),
+		`Phase("p", NaN): want a finite number`:                    memory(envs.Phase("p", math.NaN())),
 		`LastAction("last", 7): the number of actions is 1`:        memory(envs.LastAction("last", 7)),
 		"its Latency is 2 to 1":                                    func(r *envs.Rigid) { r.Latency = [2]int{2, 1} },
 		"its Pose has 1 angles, its System 0":                      func(r *envs.Rigid) { r.Pose = []float64{1} },

@@ -279,7 +279,7 @@ func (r *Rigid) Walls() (walls []Wall) {
 func (r *Rigid) Reset(keys random.Key) State {
 	var state algebra.State
 	if r.Start != nil {
-		state = r.Start(keys.FoldIn(streamStart))
+		state = r.started(keys)
 	} else {
 		rest := r.Pose
 		if rest == nil {
@@ -296,6 +296,16 @@ func (r *Rigid) Reset(keys random.Key) State {
 		state = r.System.Pose(Transpose(noisy, 0, 1), Transpose(draw(1), 0, 1))
 	}
 	return r.Begin(keys, state)
+}
+
+// started returns the states that Start draws, if they have the parts of those that the System makes.
+func (r *Rigid) started(keys random.Key) algebra.State {
+	state, other := r.Start(keys.FoldIn(streamStart)), NewGraph(keys.Hi.Graph().Backend(), "parts of a state")
+	defer other.Finalize()
+	zero := Zeros(other, shapes.Make(dtypes.Float32, max(1, len(r.System.DefaultAngles())), keys.Hi.Shape().Dimensions[0]))
+	xla.CheckLike(r.Start, "", "the parts of a state, as Pose of the System makes them", state.Parts,
+		r.System.Pose(zero, zero).Parts)
+	return state
 }
 
 // land puts a state on the ground.

@@ -87,13 +87,12 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 			return t, names.Unknown(setting.name, setting.value, setting.known)
 		}
 	}
-	length := robotTasks[slices.Index(RobotTasks(), t.Task)].length
-	t.Steps = cmp.Or(t.Steps, int(math.Round(length/t.ControlStep)))
 	switch {
-	case !(t.Reach > 0 && t.ControlStep > 0 && t.Steps > 0 && t.Latency[0] >= 0 && t.Latency[1] >= 0 && t.LinkContacts >= 0):
+	case !(t.Reach > 0 && t.Reach < math.MaxFloat32 && t.ControlStep > 0 && t.Steps >= 0 && t.Latency[0] >= 0 &&
+		t.Latency[1] >= 0 && t.LinkContacts >= 0):
 		return t, names.Wrongf("the reach %g rad, control steps of %g s, %d of them, a latency of %d and %d link contacts: want "+
-			"numbers above 0, or 0 for the default, and an episode longer than a control step", t.Reach, t.ControlStep, t.Steps,
-			min(t.Latency[0], t.Latency[1]), t.LinkContacts)
+			"finite numbers above 0, or 0 for the default", t.Reach, t.ControlStep, t.Steps, min(t.Latency[0], t.Latency[1]),
+			t.LinkContacts)
 	case !(t.Stride >= 0 && t.Stride*t.ControlStep <= 0.5):
 		return t, names.Wrongf("a stride must be between 0 and %g a second, half of the control steps, not %g",
 			0.5/t.ControlStep, t.Stride)
@@ -108,10 +107,13 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 		}
 	}
 	system, err := mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true, LinkContacts: t.LinkContacts,
-		Keyframe: t.Keyframe})
+		ControlStep: t.ControlStep, Keyframe: t.Keyframe})
 	if err != nil {
 		return t, err
 	}
+	t.ControlStep = system.ControlStep() // of whole time steps
+	length := robotTasks[slices.Index(RobotTasks(), t.Task)].length
+	t.Steps = cmp.Or(t.Steps, max(1, int(math.Round(length/t.ControlStep))))
 	if len(system.JointAxes()) == 0 {
 		return t, errors.New("the robot cannot walk, since it has no hinge or slide joints: write a task for it, as " +
 			"docs/guides/add-an-environment.md says")
@@ -260,20 +262,33 @@ func (t RobotTask) drive(system *mujoco.System) func(action *Node) *Node {
 	}
 }
 
-// fallen reports where the trunk is below half of its height in the default pose, or tilted by more than 60
-// degrees from there.
+// fallen reports where the trunk is below half of its height above the ground when the robot stands in the default pose,
+// or tilted by more than 60 degrees from there.
 func (t RobotTask) fallen(system *mujoco.System) func(m StepView) *Node {
 	places, err := system.Places()
 	trunk := slices.Index(system.BodyNames(), t.Trunk)
 	if err != nil {
 		panic(err) // the default angles fit
 	}
-	height, up := places[trunk].Position[2], rotationOf(places[trunk].Rotation)[2] // up in the frame of the trunk
+	stands, up := places[trunk].Position[2], rotationOf(places[trunk].Rotation)[2] // up in the frame of the trunk
+	m, ground, gap := system.Model(), 0.0, math.Inf(1)                             // gap is below the lowest geom
+	root := m.BodyRootID[trunk]
+	for _, pair := range grounded(system) {
+		if body := m.GeomBodyID[pair.geom]; m.BodyRootID[body] == root && m.GeomType[pair.ground] == mujoco.Plane {
+			ground = places[m.GeomBodyID[pair.ground]].Position[2] + m.GeomPos[pair.ground][2]
+			gap = min(gap, bottom(m, pair.geom, places[body])-ground)
+		}
+	}
+	lands := len(m.KeyQPos) == 0 && m.BodyJntNum[root] == 1 && m.JntType[m.BodyJntAdr[root]] == mujoco.Free
+	if !math.IsInf(gap, 1) && (lands || gap > (stands-ground)/4) { // else it stands, or falls first
+		stands -= gap
+	}
+	least := ground + (stands-ground)/2
 	return func(m StepView) *Node {
 		frame := m.Frame(t.Trunk)
 		now := toLocal(frame, [3]*Node{ZerosLike(frame.Position[2]), ZerosLike(frame.Position[2]), OnesLike(frame.Position[2])})
 		upright := Add(Add(MulScalar(now[0], up[0]), MulScalar(now[1], up[1])), MulScalar(now[2], up[2]))
-		return Or(LessThan(frame.Position[2], ConstAs(upright, height/2)), LessThan(upright, ConstAs(upright, 0.5)))
+		return Or(LessThan(frame.Position[2], ConstAs(upright, least)), LessThan(upright, ConstAs(upright, 0.5)))
 	}
 }
 

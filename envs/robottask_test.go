@@ -62,7 +62,8 @@ func TestGuessesOfRobots(t *testing.T) {
 		"keyframe":                            {Keyframe: "sitting"},
 		"the reach -1 rad":                    {Reach: -1},
 		"-4 of them":                          {Steps: -4},
-		"steps of 99 s, 0 of them":            {ControlStep: 99},
+		"a control step of 99 s cannot be":    {ControlStep: 99},
+		"the reach +Inf rad":                  {Reach: math.Inf(1)},
 		"a latency of -1":                     {Latency: [2]int{0, -1}},
 		"-1 link contacts":                    {LinkContacts: -1},
 		"the robot has no feet":               {Feet: []string{}},
@@ -83,6 +84,43 @@ func TestGuessesOfRobots(t *testing.T) {
 	}
 	for _, feet := range [][]string{nil, {"back"}} { // without a floor
 		errtest.Want(t, errtest.Of(envs.RobotTask{Feet: feet}.Complete(robots.Gymnasium("swimmer"))), "add a floor")
+	}
+}
+
+// A robot has fallen where its trunk is below half of its height above the ground, wherever its file places both.
+func TestFallenRobots(t *testing.T) {
+	for name, change := range map[string]func(*mujoco.Model){
+		"as it is":   func(*mujoco.Model) {},
+		"in the air": func(m *mujoco.Model) { m.QPos0[2] += 3 },
+		"sunk":       func(m *mujoco.Model) { m.QPos0[2] -= 3 },
+		"on a floor that is lower": func(m *mujoco.Model) {
+			m.GeomPos[slices.Index(m.GeomType, mujoco.Plane)][2] = -7
+		},
+	} {
+		ant, go1 := robots.Gymnasium("ant"), robots.Go1()
+		change(&ant)
+		go1.KeyQPos[0][2] += 1 // a keyframe in the air
+		for _, model := range []mujoco.Model{ant, go1} {
+			env := must.Get(envs.RobotTask{Name: "robot"}.Environment(model))
+			env.Grounded = true
+			out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) (out []*Node) {
+				s := env.Reset(random.KeyOf(in[0]).Split(2))
+				lower := slices.Clone(s.PhysicsState)
+				sinks := make([][]float32, model.Sizes.NQ)
+				for i := range sinks {
+					sinks[i] = make([]float32, 1)
+				}
+				sinks[2][0] = -0.2 // of 0.3 m
+				lower[0] = Add(lower[0], BroadcastToShape(Const(in[0].Graph(), sinks), lower[0].Shape()))
+				for _, parts := range [][]*Node{s.PhysicsState, lower} {
+					s.PhysicsState = parts
+					out = append(out, ConvertDType(env.Done(env.View(s)), dtypes.Float32))
+				}
+				return out
+			}, xlatest.Tensor(random.SeedWords(3), 2))
+			errtest.Equal(t, name, xlatest.Flat[float32](t, out[0]), []float32{0, 0})
+			errtest.Equal(t, name+", lowered", xlatest.Flat[float32](t, out[1]), []float32{1, 1})
+		}
 	}
 }
 

@@ -124,6 +124,7 @@ func TestTerrainErrors(t *testing.T) {
 	for want, terrain := range map[string]Terrain{
 		"cells of a width above 0":   {Cell: math.Inf(1), Heights: [][]float64{{0}}},
 		"at least one height":        RoughGround(-1, 0.1, 1, 0),
+		"make Cell more than that":   {Cell: 0.2, Heights: [][]float64{{0}}},
 		"the same length":            {Cell: 1, Heights: [][]float64{{0}, {0, 0}}},
 		"height NaN m: it must be":   {Cell: 1, Heights: [][]float64{{0, math.NaN()}}},
 		"height -Inf m: it must be ": {Cell: 1, Heights: [][]float64{{math.Inf(-1)}}},

@@ -68,6 +68,10 @@ func (t *Terrain) check(m Model, pairs []Pair) error {
 			return fmt.Errorf("only spheres and capsules stand on a Terrain, not %s: limit Contacts to those that do",
 				m.geom(p.Geom2))
 		}
+		if wide := 2 * m.GeomSize[p.Geom2][0]; !(t.Cell > wide) {
+			return fmt.Errorf("the cells of a Terrain are %g m wide, %s %g m: make Cell more than that", t.Cell,
+				m.geom(p.Geom2), wide)
+		}
 		if q := m.GeomQuat[p.Geom1]; q != [4]float64{1} || m.BodyWeldID[m.GeomBodyID[p.Geom1]] != 0 {
 			return fmt.Errorf("a Terrain cannot replace %s, which is not horizontal, turned or on a body that moves",
 				m.geom(p.Geom1))
