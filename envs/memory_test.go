@@ -175,10 +175,10 @@ func TestMistakesOfMemoryGiveOneLine(t *testing.T) {
 			r.Memory = nil
 			r.Observe = func(m envs.StepView) *Node { return m.Uniform(0, 1, 3) }
 		},
-		"it returns 0 tensors for the parts of a state": func(r *envs.Rigid) {
+		"it returns 0 tensors for Parts, not ": func(r *envs.Rigid) {
 			r.Start = func(random.Key) (s algebra.State) { return s }
 		},
-		"it returns the parts of a state, as Pose of the System makes them[1] of shape": func(r *envs.Rigid) {
+		"it returns Parts[1] of shape (Float32)[": func(r *envs.Rigid) {
 			r.Start = func(keys random.Key) algebra.State {
 				zero := Zeros(keys.Hi.Graph(), shapes.Make(dtypes.Float32, 1, 2))
 				s := r.System.Pose(zero, zero)

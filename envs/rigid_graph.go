@@ -32,7 +32,8 @@ type Rigid struct {
 	// Grounded puts a robot of MuJoCo's engine on the ground, so that its lowest geom touches it. (Brax's robots
 	// always start there.)
 	Grounded bool
-	// Start draws the states in which episodes start, one for each of B keys; nil: as above.
+	// Start draws the states in which episodes start, one for each of B keys, with the Parts that Pose of the System
+	// makes; nil: as above.
 	Start func(keys random.Key) algebra.State
 	// Contacts is the number of contact components at the end of an observation.
 	Contacts int
@@ -72,6 +73,7 @@ type Rigid struct {
 	Target *[2]float64
 
 	robot *StoredRobot // see [Robot]
+	made  *Rigid       // of it
 	moved func(state algebra.State, input *Node) algebra.State
 }
 
@@ -303,8 +305,7 @@ func (r *Rigid) started(keys random.Key) algebra.State {
 	state, other := r.Start(keys.FoldIn(streamStart)), NewGraph(keys.Hi.Graph().Backend(), "parts of a state")
 	defer other.Finalize()
 	zero := Zeros(other, shapes.Make(dtypes.Float32, max(1, len(r.System.DefaultAngles())), keys.Hi.Shape().Dimensions[0]))
-	xla.CheckLike(r.Start, "", "the parts of a state, as Pose of the System makes them", state.Parts,
-		r.System.Pose(zero, zero).Parts)
+	xla.CheckLike(r.Start, "", "Parts", state.Parts, r.System.Pose(zero, zero).Parts)
 	return state
 }
 

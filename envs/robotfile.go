@@ -115,10 +115,31 @@ func (t RobotTask) or(other RobotTask) RobotTask {
 	return t
 }
 
-// Robot returns what an environment was made of, if it is that of a [RobotTask], unchanged.
+// Robot returns what an environment was made of, if it is that of a [RobotTask], unchanged but for conditions that are
+// nominal.
 func Robot(env Env) (StoredRobot, bool) {
 	if r := RigidOf(env); r != nil && r.robot != nil {
-		return *r.robot, true
+		now := *r
+		now.robot, now.made = nil, nil
+		now.Vary = slices.DeleteFunc(slices.Clone(r.Vary), func(v Variation) bool {
+			return slices.Equal(v.Lower, v.Upper) && slices.Equal(v.Lower, r.nominal(v.Quantity))
+		})
+		return *r.robot, same(reflect.ValueOf(now), reflect.ValueOf(*r.made))
 	}
 	return StoredRobot{}, false
+}
+
+// same reports whether two values are equal: functions if their code is.
+func same(a, b reflect.Value) bool {
+	switch {
+	case a.Kind() == reflect.Func:
+		return a.Pointer() == b.Pointer()
+	case a.Kind() == reflect.Slice && a.Len() != b.Len():
+		return false
+	case a.Kind() == reflect.Slice:
+		return !slices.ContainsFunc(lists.Indices(a.Len()), func(i int) bool { return !same(a.Index(i), b.Index(i)) })
+	case a.Kind() == reflect.Struct:
+		return !slices.ContainsFunc(lists.Indices(a.NumField()), func(i int) bool { return !same(a.Field(i), b.Field(i)) })
+	}
+	return a.Equal(b)
 }

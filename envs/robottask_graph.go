@@ -209,7 +209,9 @@ func (t RobotTask) Environment(m mujoco.Model) (*Rigid, error) {
 	r.Done = t.fallen(system)
 	r.Leg = t.leg(system)
 	robotTasks[slices.Index(RobotTasks(), t.Task)].define(t, r, system)
-	r.robot = &StoredRobot{t, m}
+	made := *r
+	made.Memory = slices.Clone(r.Memory)
+	r.robot, r.made = &StoredRobot{t, m}, &made
 	return r, Validate(r)
 }
 

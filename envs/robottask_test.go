@@ -139,11 +139,23 @@ func TestStoredRobots(t *testing.T) {
 		if !ok || !reflect.DeepEqual(read, robot) {
 			t.Errorf("%s is read as %+v, not %+v", name, read.Task, robot.Task)
 		}
-		changed := must.Get(envs.WithReward(env, "other", 0, func(_, after envs.StepView, _ *Node) *Node {
-			return after.Frame(robot.Task.Trunk).Position[2]
-		}))
-		if _, ok := envs.Robot(changed); ok {
-			t.Error("a task with another reward counts as that of the robot")
+		if _, ok := envs.Robot(must.Get(envs.Adjust(env, envs.MassMultiplier))); !ok {
+			t.Error("a task under nominal conditions does not count as that of the robot")
+		}
+		height := func(_, after envs.StepView, _ *Node) *Node { return after.Frame(robot.Task.Trunk).Position[2] }
+		for what, change := range map[string]func(*envs.Rigid){
+			"reward":    func(r *envs.Rigid) { r.Reward = height },
+			"mass":      func(r *envs.Rigid) { r.Vary = []envs.Variation{envs.Vary(envs.MassMultiplier, 0.5, 2)} },
+			"condition": func(r *envs.Rigid) { r.Vary = []envs.Variation{envs.Vary(envs.GravityMultiplier, 2, 2)} },
+			"memory":    func(r *envs.Rigid) { r.Memory = append(r.Memory, envs.Phase("phase", 1)) },
+			"system":    func(r *envs.Rigid) { r.System = must.Get(mujoco.NewSystem(model, mujoco.Options{ControlStep: 0.1})) },
+			"length":    func(r *envs.Rigid) { r.Settings.Length = 9 },
+		} {
+			changed := *env
+			change(&changed)
+			if _, ok := envs.Robot(&changed); ok {
+				t.Errorf("a task with another %s counts as that of the robot", what)
+			}
 		}
 	}
 	for path, want := range map[string]string{"robot.txt": "ends in .xml or .json", "robot.urdf": "write a scene.xml"} {

@@ -379,6 +379,9 @@ func (r *Rigid) checkVariation(v Variation) error {
 			return fmt.Errorf("the robot stands on a plane: set a Terrain in mujoco.Options")
 		}
 	}
+	if len(v.Of) > 0 && kind == "" && isMuJoCo {
+		return fmt.Errorf("%s is not of single elements, such as %s: leave Of empty", v.Quantity, v.Of[0])
+	}
 	for _, name := range v.Of {
 		if !slices.Contains(known, name) {
 			return names.Unknown(kind+" to vary "+string(v.Quantity), name, known)

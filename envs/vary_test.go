@@ -450,12 +450,13 @@ func TestPushesOnBraxsEngine(t *testing.T) {
 func TestVariationsThatCannotBe(t *testing.T) {
 	free := bodies(t)
 	for want, v := range map[string]envs.Variation{
-		`unknown body to vary mass "for"; did you mean "four"?`: envs.Vary(envs.MassMultiplier, 1, 2, "for"),
-		`unknown geom or body to vary friction "flor"; did you`: envs.Vary(envs.FrictionMultiplier, 1, 2, "flor"),
-		`unknown joint to vary damping "hip"`:                   envs.Vary(envs.DampingMultiplier, 1, 2, "hip"),
-		"set a Terrain in mujoco.Options":                       envs.Vary(envs.TerrainMultiplier, 0, 1),
-		"nothing can be pushed":                                 envs.Vary(envs.PushSpeed, 0, 1, "one"),
-		"has no target to move":                                 envs.Vary(envs.TargetPosition, 0, 1),
+		`unknown body to vary mass "for"; did you mean "four"?`:  envs.Vary(envs.MassMultiplier, 1, 2, "for"),
+		`unknown geom or body to vary friction "flor"; did you`:  envs.Vary(envs.FrictionMultiplier, 1, 2, "flor"),
+		`unknown joint to vary damping "hip"`:                    envs.Vary(envs.DampingMultiplier, 1, 2, "hip"),
+		"set a Terrain in mujoco.Options":                        envs.Vary(envs.TerrainMultiplier, 0, 1),
+		"nothing can be pushed":                                  envs.Vary(envs.PushSpeed, 0, 1, "one"),
+		"has no target to move":                                  envs.Vary(envs.TargetPosition, 0, 1),
+		"gravity is not of single elements, such as four: leave": envs.Vary(envs.GravityMultiplier, 1, 2, "four"),
 		"is Apart, but names none": {Quantity: envs.MassMultiplier,
 			Lower: []float64{1}, Upper: []float64{2}, Apart: true},
 	} {
