@@ -75,7 +75,8 @@ func ReadRobot(ctx context.Context, path string, task RobotTask) (*Rigid, error)
 			"attaches it, of ten lines as in docs/guides/own_robot.md, and give that file", path)
 	case ".xml", ".json":
 	default:
-		return nil, names.Wrongf("%s: want a robot for MuJoCo, which ends in .xml or .json", path)
+		return nil, names.Wrongf("%s: want a robot for MuJoCo, which ends in .xml or .json; one for Brax needs a task in Go, as "+
+			"docs/guides/add-an-environment.md says", path)
 	}
 	model, err := robots.ReadMJCF(ctx, path)
 	if err != nil {

@@ -124,8 +124,8 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 			return t, err
 		}
 	}
-	if !slices.Contains(bodies, t.Trunk) {
-		return t, names.Unknown("trunk", t.Trunk, bodies)
+	if !slices.Contains(bodies[1:], t.Trunk) { // the world does not walk
+		return t, names.Unknown("trunk", t.Trunk, bodies[1:])
 	}
 	if t.Feet == nil {
 		if t.Feet, err = feetOf(system, slices.Index(bodies, t.Trunk)); err != nil {

@@ -58,6 +58,7 @@ func TestGuessesOfRobots(t *testing.T) {
 	for want, task := range map[string]envs.RobotTask{
 		"unknown foot \"FR_calv\"":            {Feet: []string{"FR_calv"}},
 		"unknown trunk \"torso\"":             {Trunk: "torso"},
+		"unknown trunk \"world\"":             {Trunk: "world"},
 		"unknown task \"fly\"":                {Task: "fly"},
 		"keyframe":                            {Keyframe: "sitting"},
 		"the reach -1 rad":                    {Reach: -1},

@@ -231,6 +231,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"train", "--env", "arm", "--algorithm", "dads", "--runs", root}, exitUsage, "learns from observations"},
 		{append([]string{"train", "--runs", root, "--seeds", "1,1", "-q"}, small...), exitUsage, "seed 1 is given twice"},
 		{in("play", elites), exitUsage, "is no robot of"},
+		{in("play", elites, "--cell=-3"), exitUsage, "--cell must be at least 0, not -3"},
 		{[]string{"programs", "--kind", "cpu", "--out", root, "--devices", "0", "--env", "arm", "--algorithm", "dns"}, exitUsage,
 			"at least 1 device"},
 

@@ -51,6 +51,9 @@ func (c *playCmd) Run(ctx context.Context) error {
 	if c.Episodes < 2 {
 		return names.Wrongf("--episodes must be at least 2, not %d", c.Episodes)
 	}
+	if c.Cell != nil && *c.Cell < 0 {
+		return names.Wrongf("--cell must be at least 0, not %d", *c.Cell)
+	}
 	bar := progress.NewBar("episodes", c.JSON)
 	defer bar.Close()
 	var frames []image.Image
