@@ -102,6 +102,8 @@ def release(out: Path) -> list[str]:
     """Makes the release and returns what it lacks."""
     if changed := run("git", "status", "--porcelain").strip():
         raise Refused(f"a release is of a commit, but {changed.splitlines()[0].split()[-1]} is changed: commit or stash it")
+    if (ROOT / ".git").is_file():
+        raise Refused("make the release in a clone: in a worktree of git the go command finds no version")
     module = re.search(r"^module (\S+)", (ROOT / "go.mod").read_text(), re.MULTILINE).group(1)  # type: ignore[union-attr]
     commit, seconds, time = run("git", "show", "-s", "--date=format-local:%Y-%m-%dT%H:%M:%SZ", "--format=%H %ct %cd", "HEAD",
                                 env=os.environ | {"TZ": "UTC"}).split()
@@ -119,8 +121,6 @@ def release(out: Path) -> list[str]:
     if not programs:
         raise Refused(f"nothing could be compiled; see {out}/*.log")
     version = version_of(programs[0])
-    if version == "(devel)":
-        raise Refused("the go command finds no version: make the release in a clone, not in a worktree of git")
     print(f"== packing {module} {version}", flush=True)
     write_module(out / "proxy", module, version, commit, time)
     packed = [pack(program, version, int(seconds)) for program in programs]

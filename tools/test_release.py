@@ -51,6 +51,11 @@ class TestRelease(unittest.TestCase):
         with self.assertRaisesRegex(release.Refused, "new.go is changed: commit"):
             release.release(self.root.parent / "out")
 
+    def test_a_worktree_is_refused_before_anything_is_compiled(self) -> None:
+        self.git("worktree", "add", "-q", "../other")
+        with mock.patch.object(release, "ROOT", self.root.parent / "other"), self.assertRaisesRegex(release.Refused, "in a clone"):
+            release.release(self.root.parent / "out")
+
     def test_packing_gives_the_same_bytes(self) -> None:
         packed = []
         for folder in ("one", "two"):
