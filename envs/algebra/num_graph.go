@@ -80,10 +80,14 @@ func (a Num) Like(x *Node) *Node {
 	if a.Node != nil {
 		return a.Node
 	}
-	if a.Is(a.Known[0]) {
-		return Scalar(x.Graph(), dtypes.Float32, a.Known[0])
+	dtype := x.DType()
+	if dtype == dtypes.Bool {
+		dtype = dtypes.Float32
 	}
-	return a.Spread(x.Graph(), x.Shape().Size()/a.Rows)
+	if a.Is(a.Known[0]) {
+		return Scalar(x.Graph(), dtype, a.Known[0])
+	}
+	return ConvertDType(a.Spread(x.Graph(), x.Shape().Size()/a.Rows), dtype)
 }
 
 // Spread returns the value as a tensor [rows * batch].
@@ -282,7 +286,13 @@ func (m Mask) Choose(a, b Num) Num {
 		}
 		return Known(chosen...)
 	}
-	return Num{Rows: a.Rows, Node: Where(m.booleans(x), a.Like(x), b.Like(x))}
+	like := x
+	for _, other := range []Num{a, b} {
+		if other.Node != nil {
+			like = other.Node
+		}
+	}
+	return Num{Rows: a.Rows, Node: Where(m.booleans(x), a.Like(like), b.Like(like))}
 }
 
 // Take selects rows, in any order and with repetitions.
