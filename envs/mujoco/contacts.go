@@ -23,6 +23,8 @@ type contactSet struct {
 	sides     [2]side
 	sizes     [2]algebra.Vector // of the geoms of each pair
 	hulls     []Hull            // of the second geoms of each pair, if they are meshes
+	shapes    [2]convexSide     // of pairs of convex shapes
+	reach     algebra.Num       // of each pair of convex shapes: the sum of the radii that contain them
 
 	dim   int           // 1, 3, 4 or 6; the largest of the pairs, whose friction is 0 where they have fewer
 	near  int           // pairs of boxes of each copy whose contacts are found, the nearest, see [System.found]; 0: all
@@ -39,6 +41,14 @@ func (c *contactSet) mover() side {
 	}
 	return c.sides[1]
 }
+
+// withWorld reports whether one side cannot move.
+func (c *contactSet) withWorld() bool {
+	return c.sides[0].group == static || c.sides[1].group == static
+}
+
+// convex reports whether a set is of pairs whose contacts [convex] finds.
+func (c *contactSet) convex() bool { return c.reach.Rows > 0 }
 
 // boxes reports whether a set is of pairs of boxes, the costliest ones.
 func (c *contactSet) boxes() bool { return c.points == colliders[[2]GeomType{Box, Box}].points }
@@ -148,35 +158,49 @@ func (s *System) parameters(pair Pair) geomPair {
 type collision struct {
 	points  int
 	collide func(c *contactSet, a, b place) []touch
+	convex  bool // see [convex]
 }
 
-var colliders = map[[2]GeomType]collision{
-	{Plane, Sphere}:     {1, planeSphere},
-	{Plane, Capsule}:    {2, planeCapsule},
-	{Plane, Ellipsoid}:  {1, planeEllipsoid},
-	{Plane, Cylinder}:   {4, planeCylinder},
-	{Plane, Box}:        {4, planeBox},
-	{Plane, Mesh}:       {4, planeMesh},
-	{Sphere, Sphere}:    {1, capsules},
-	{Sphere, Capsule}:   {1, capsules},
-	{Capsule, Capsule}:  {1, capsules},
-	{Sphere, Cylinder}:  {1, sphereCylinder},
-	{Capsule, Cylinder}: {2, capsuleCylinder},
-	{Sphere, Box}:       {1, sphereBox},
-	{Capsule, Box}:      {2, capsuleBox},
-	{Box, Box}:          {12, boxes},
+var colliders = withConvex(map[[2]GeomType]collision{
+	{Plane, Sphere}:     {1, planeSphere, false},
+	{Plane, Capsule}:    {2, planeCapsule, false},
+	{Plane, Ellipsoid}:  {1, planeEllipsoid, false},
+	{Plane, Cylinder}:   {4, planeCylinder, false},
+	{Plane, Box}:        {4, planeBox, false},
+	{Plane, Mesh}:       {4, planeMesh, false},
+	{Sphere, Sphere}:    {1, capsules, false},
+	{Sphere, Capsule}:   {1, capsules, false},
+	{Capsule, Capsule}:  {1, capsules, false},
+	{Sphere, Cylinder}:  {1, sphereCylinder, false},
+	{Capsule, Cylinder}: {2, capsuleCylinder, false},
+	{Sphere, Box}:       {1, sphereBox, false},
+	{Capsule, Box}:      {2, capsuleBox, false},
+	{Box, Box}:          {12, boxes, false},
+})
+
+// withConvex adds the pairs of convex shapes of which the contact has no rule of its own.
+func withConvex(all map[[2]GeomType]collision) map[[2]GeomType]collision {
+	for a := Sphere; a <= Mesh; a++ {
+		for b := a; b <= Mesh; b++ {
+			if kinds := [2]GeomType{a, b}; all[kinds].collide == nil {
+				all[kinds] = collision{1, convex, true}
+			}
+		}
+	}
+	return all
 }
 
 // collides reports whether the contacts of a pair are modelled.
 func (m *Model) collides(p Pair) bool {
 	kind := [2]GeomType{m.GeomType[p.Geom1], m.GeomType[p.Geom2]}
 	_, known := colliders[kind]
-	return known && !m.byMPR(kind) && (m.GeomType[p.Geom2] != Mesh || m.hull(p.Geom2) != nil)
+	lacks := func(geom int) bool { return m.GeomType[geom] == Mesh && m.hull(geom) == nil }
+	return known && !m.byMPR(kind) && !lacks(p.Geom1) && !lacks(p.Geom2)
 }
 
 // byMPR reports whether a flag makes MuJoCo search contacts of two shapes by another method, of which the depths differ.
 func (m *Model) byMPR(kind [2]GeomType) bool {
-	return kind == [2]GeomType{Capsule, Cylinder} && m.Opt.DisableFlags&DisableNativeCCD != 0
+	return (kind == [2]GeomType{Capsule, Cylinder} || colliders[kind].convex) && m.Opt.DisableFlags&DisableNativeCCD != 0
 }
 
 // hull returns the hull of a geom; nil if it is no mesh or the model lacks its hull.
@@ -199,19 +223,22 @@ func (s *System) prepareContacts(pairs []Pair) {
 	sets, between := map[key][]geomPair{}, map[int][]*contactSet{}
 	var order []key
 	onTerrain := func(k key) bool { return s.options.Terrain != nil && k.shapes[0] == Plane }
-	vertices := 0
+	vertices, faces := 0, 0
 	s.crowded = s.options.crowded || s.crowds(pairs)
 	for _, pair := range pairs {
 		p := s.parameters(pair)
 		k := key{shapes: [2]GeomType{m.GeomType[p.geom[0]], m.GeomType[p.geom[1]]}, dim: p.dim}
-		if hull := m.hull(p.geom[1]); hull != nil {
+		if hull := m.hull(p.geom[1]); hull != nil && k.shapes[0] == Plane {
 			k.size = bits.Len(uint(len(hull.Vertices)))
 			vertices += len(hull.Vertices)
 		}
 		for i, g := range p.geom {
 			k.groups[i] = s.groupOf(m.link(m.GeomBodyID[g]))
 		}
-		if !slices.Contains(k.groups[:], static) || s.crowded && !onTerrain(k) {
+		if colliders[k.shapes].convex && k.shapes[0] != Sphere && k.shapes[0] != Ellipsoid && k.shapes[1] != Ellipsoid {
+			faces++
+		}
+		if !slices.Contains(k.groups[:], static) || s.crowded && !onTerrain(k) || colliders[k.shapes].convex {
 			for i := range k.groups {
 				if k.groups[i] != static {
 					k.groups[i] = anyLink
@@ -220,6 +247,9 @@ func (s *System) prepareContacts(pairs []Pair) {
 			k.dim = min(k.dim, 3) // those of 4 and 6 are with those of 3
 			if k.shapes[0] >= Sphere && k.shapes[1] <= Capsule {
 				k.shapes = [2]GeomType{Capsule, Capsule} // a sphere is one without length
+			}
+			if colliders[k.shapes].convex {
+				k.shapes = [2]GeomType{Mesh, Mesh} // in one loop, which compiles sooner
 			}
 		}
 		if len(sets[k]) == 0 {
@@ -231,12 +261,16 @@ func (s *System) prepareContacts(pairs []Pair) {
 		s.notes = append(s.notes, fmt.Sprintf("meshes with %d vertices may touch planes, which is slow: Options.Contacts "+
 			"limits contacts to those that matter", vertices))
 	}
+	if faces > 0 && m.Opt.DisableFlags&DisableMultiCCD == 0 {
+		s.notes = append(s.notes, fmt.Sprintf("%d pairs of geoms have one contact each, the deepest, but several in MuJoCo "+
+			"where their faces lie on each other, unless the file has <flag multiccd=\"disable\"/>", faces))
+	}
 	for _, k := range order {
 		list, found := sets[k], colliders[k.shapes]
 		slots := s.slots(list)
 		slices.SortStableFunc(list, func(a, b geomPair) int { return slots[a.geom] - slots[b.geom] })
 		if k.shapes == [2]GeomType{Capsule, Cylinder} && m.Opt.DisableFlags&DisableMultiCCD != 0 {
-			found = collision{1, sphereCylinder} // of the capsule's nearest point alone
+			found = collision{1, sphereCylinder, false} // of the capsule's nearest point alone
 		}
 		if onTerrain(k) {
 			found.points *= 2
@@ -318,17 +352,17 @@ func (s *System) selection(parts []*contactSet) *contactSet {
 		}
 	}
 	most := s.LinkContacts()
-	if s.crowded {
+	if slices.ContainsFunc(parts, (*contactSet).withWorld) {
 		most += s.worldContacts()
 	}
 	set.acts, set.rows = s.masks(links[1], links[0]), min(most, set.margin.Rows)
 	for _, part := range parts {
 		// More pairs than touch, since boxes that overlap along their faces may be apart along their edges.
 		near := max(24, s.LinkContacts()/2)
-		if part.sides[0].group == static || part.sides[1].group == static {
+		if part.withWorld() {
 			near = s.worldContacts()
 		}
-		if part.boxes() {
+		if part.boxes() || part.convex() {
 			part.near = min(near, len(part.geoms))
 		}
 	}
@@ -338,7 +372,7 @@ func (s *System) selection(parts []*contactSet) *contactSet {
 			kind = "without friction"
 		}
 		with := "between links"
-		if s.crowded {
+		if slices.ContainsFunc(parts, (*contactSet).withWorld) {
 			with += " or with what cannot move"
 		}
 		s.notes = append(s.notes, fmt.Sprintf("of %d possible contacts %s %s, the %d deepest act at a time", set.margin.Rows,
@@ -419,6 +453,16 @@ func (s *System) contactSet(c collision, groups [2]int, list []geomPair) *contac
 		set.sides[i] = side
 		set.sizes[i] = algebra.VectorsOf(list, func(p geomPair) [3]float64 { return m.GeomSize[p.geom[i]] })
 	}
+	if c.convex {
+		for i := range set.shapes {
+			var geoms []int
+			for _, p := range list {
+				geoms = append(geoms, p.geom[i])
+			}
+			set.shapes[i] = m.convexSide(geoms)
+		}
+		set.reach = algebra.ColumnOf(list, func(p geomPair) float64 { return m.reach(p.geom[0]) + m.reach(p.geom[1]) })
+	}
 	list = slices.Repeat(list, c.points)
 	for i := range set.friction {
 		set.friction[i] = algebra.ColumnOf(list, func(p geomPair) float64 {
@@ -441,6 +485,22 @@ func (s *System) contactSet(c collision, groups [2]int, list []geomPair) *contac
 		return m.BodyInvweight0[m.GeomBodyID[p.geom[0]]][0] + m.BodyInvweight0[m.GeomBodyID[p.geom[1]]][0]
 	})
 	return set
+}
+
+// reach is the radius about the origin of a convex geom that contains it.
+func (m *Model) reach(geom int) float64 {
+	vertices := [][3]float64{m.GeomSize[geom]} // at most as far away
+	switch m.GeomType[geom] {
+	case Capsule:
+		vertices = [][3]float64{{m.GeomSize[geom][0] + m.GeomSize[geom][1]}}
+	case Mesh:
+		vertices = m.hull(geom).Vertices
+	}
+	farthest := 0.0
+	for _, v := range vertices {
+		farthest = max(farthest, math.Hypot(math.Hypot(v[0], v[1]), v[2]))
+	}
+	return farthest
 }
 
 // allLinks lists the links of all groups.

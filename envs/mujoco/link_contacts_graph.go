@@ -85,8 +85,14 @@ func (s *System) found(k kinematics, contacts []contact, set *contactSet) (f fou
 func (s *System) findNear(k kinematics, part *contactSet, all found, row, first int) found {
 	at, _ := s.relativePlaces(k, part.sides)
 	margin := part.margin.Slice(0, len(part.geoms))
-	gap := facesApart(boxOf(at[0], part.sizes[0]), boxOf(at[1], part.sizes[1]), at[1].position.Minus(at[0].position)).
-		Minus(margin)
+	apart := at[1].position.Minus(at[0].position)
+	var gap algebra.Num
+	if part.convex() {
+		gap = apart.Dot(apart).Sqrt().Minus(part.reach)
+	} else {
+		gap = facesApart(boxOf(at[0], part.sizes[0]), boxOf(at[1], part.sizes[1]), apart)
+	}
+	gap = gap.Minus(margin)
 	type state struct {
 		Gap     *Node         // of all pairs, [n, B]; those that were looked at are far apart
 		Numbers []algebra.Num // the places and sizes of all pairs
@@ -111,6 +117,10 @@ func (s *System) findNear(k kinematics, part *contactSet, all found, row, first 
 		for i := range places {
 			places[i].position, places[i].turn = vector(), algebra.Rotation{X: vector(), Y: vector(), Z: vector()}
 			one.sizes[i] = vector()
+			if part.convex() {
+				shape := &one.shapes[i]
+				shape.kind, shape.radius, shape.hull = pick(shape.kind, pair), pick(shape.radius, pair), pick(shape.hull, pair)
+			}
 		}
 		touches := part.collide(&one, places[0], places[1])
 		here := AddScalar(MulScalar(n, part.points), row)

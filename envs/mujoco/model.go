@@ -18,7 +18,7 @@ type Model struct {
 	Activations  []Activation // MuJoCo's act, in its order
 	Tendons      []Tendon
 	Muscles      []Muscle
-	Hulls        []Hull // of each mesh, empty for those that meet no plane
+	Hulls        []Hull // of each mesh, empty for those that touch nothing
 	Sizes        Sizes
 	Opt          Opt
 	Names        Names

@@ -75,9 +75,7 @@ def own_contacts(m):
     return sorted(pair for pair in found if root[pair[0]] == root[pair[1]] != 0)
 
 
-S, C, Y, B = (int(kind) for kind in (mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_CAPSULE,
-                                     mujoco.mjtGeom.mjGEOM_CYLINDER, mujoco.mjtGeom.mjGEOM_BOX))
-MODELLED = [16 * a + b for a, b in ((S, S), (S, C), (C, C), (S, Y), (C, Y), (S, B), (C, B), (B, B))]  # see contacts.go
+CONVEX = [int(kind) for kind in (mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_MESH)]  # and those between
 ROLLOUTS, STEPS = 16, 500
 STARTS = 50
 
@@ -88,8 +86,8 @@ def link_contacts(m):
     d, random, most = mujoco.MjData(m), np.random.default_rng(0), 0
 
     def count():
-        kinds = np.sort(m.geom_type[between_links(m, d)], axis=1)
-        return int(np.isin(16 * kinds[:, 0] + kinds[:, 1], MODELLED).sum())
+        kinds = m.geom_type[between_links(m, d)]
+        return int(((kinds >= CONVEX[0]) & (kinds <= CONVEX[1])).all(axis=1).sum())
 
     def roll(steps):
         most = 0
@@ -165,14 +163,11 @@ def tie_bodies(m):
 
 
 def hulls(m):
-    """The convex hull of each mesh that may meet a plane."""
-    planes = m.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
-    paired = np.concatenate([m.pair_geom1, m.pair_geom2])
-    masks = [np.bitwise_or.reduce(x[planes], initial=0) for x in (m.geom_contype, m.geom_conaffinity)]
-    meets = (m.geom_contype & masks[1]) | (m.geom_conaffinity & masks[0])
-    meets[paired] = 1
-    used = {m.geom_dataid[i] for i in range(m.ngeom) if meets[i] and m.geom_type[i] == mujoco.mjtGeom.mjGEOM_MESH}
-    return [hull(m, i) if i in used else {} for i in range(m.nmesh)] if used and planes.any() else []
+    """The convex hull of each mesh that may touch something."""
+    touches = (m.geom_contype | m.geom_conaffinity) != 0
+    touches[np.concatenate([m.pair_geom1, m.pair_geom2])] = True
+    used = set(m.geom_dataid[touches & (m.geom_type == mujoco.mjtGeom.mjGEOM_MESH)])
+    return [hull(m, i) if i in used else {} for i in range(m.nmesh)] if used else []
 
 
 def hull(m, mesh):
