@@ -25,6 +25,8 @@ type contactSet struct {
 	hulls     []Hull            // of the second geoms of each pair, if they are meshes
 	shapes    [2]convexSide     // of pairs of convex shapes
 	reach     algebra.Num       // of each pair of convex shapes: the sum of the radii that contain them
+	fields    []*HeightField    // of the first geoms of each pair, if they are height fields
+	cells     [2]int            // that a pair touches at most along the axes of such a field
 
 	dim   int           // 1, 3, 4 or 6; the largest of the pairs, whose friction is 0 where they have fewer
 	near  int           // pairs of boxes of each copy whose contacts are found, the nearest, see [System.found]; 0: all
@@ -168,6 +170,7 @@ var colliders = withConvex(map[[2]GeomType]collision{
 	{Plane, Cylinder}:   {4, planeCylinder, false},
 	{Plane, Box}:        {4, planeBox, false},
 	{Plane, Mesh}:       {4, planeMesh, false},
+	{HField, Sphere}:    {8, fieldSphere, false}, // if the sphere is smaller than a cell, see [Model.points]
 	{Sphere, Sphere}:    {1, capsules, false},
 	{Sphere, Capsule}:   {1, capsules, false},
 	{Capsule, Capsule}:  {1, capsules, false},
@@ -195,7 +198,23 @@ func (m *Model) collides(p Pair) bool {
 	kind := [2]GeomType{m.GeomType[p.Geom1], m.GeomType[p.Geom2]}
 	_, known := colliders[kind]
 	lacks := func(geom int) bool { return m.GeomType[geom] == Mesh && m.hull(geom) == nil }
-	return known && !m.byMPR(kind) && !lacks(p.Geom1) && !lacks(p.Geom2)
+	return known && !m.byMPR(kind) && !lacks(p.Geom1) && !lacks(p.Geom2) && (kind[0] != HField || m.onField(p))
+}
+
+// onField reports whether the contacts of a sphere with a height field are modelled: without margins, which MuJoCo adds to
+// the heights, and if it does not touch very many cells.
+func (m *Model) onField(p Pair) bool {
+	const most = 128 // contacts
+	return m.field(p.Geom1) != nil && m.GeomMargin[p.Geom1]+m.GeomMargin[p.Geom2] == 0 && p.Explicit < 0 &&
+		m.points([2]int{p.Geom1, p.Geom2}) <= most
+}
+
+// field returns the height field of a geom; nil if it is none or the model lacks its data.
+func (m *Model) field(geom int) *HeightField {
+	if id := m.GeomDataID[geom]; m.GeomType[geom] == HField && id >= 0 && id < len(m.Fields) {
+		return &m.Fields[id]
+	}
+	return nil
 }
 
 // byMPR reports whether a flag makes MuJoCo search contacts of two shapes by another method, of which the depths differ.
@@ -211,6 +230,15 @@ func (m *Model) hull(geom int) *Hull {
 	return nil
 }
 
+// points is the number of possible contacts of a pair.
+func (m *Model) points(geom [2]int) int {
+	if field := m.field(geom[0]); field != nil {
+		cells := field.cells(m.GeomSize[geom[1]][0])
+		return 2 * cells[0] * cells[1]
+	}
+	return colliders[[2]GeomType{m.GeomType[geom[0]], m.GeomType[geom[1]]}].points
+}
+
 // prepareContacts groups the pairs of geoms that can collide.
 func (s *System) prepareContacts(pairs []Pair) {
 	m := s.model
@@ -218,7 +246,8 @@ func (s *System) prepareContacts(pairs []Pair) {
 		shapes [2]GeomType
 		groups [2]int
 		dim    int
-		size   int // hulls of similar sizes are together
+		size   int    // hulls of similar sizes are together
+		cells  [2]int // of a height field that a geom touches at most
 	}
 	sets, between := map[key][]geomPair{}, map[int][]*contactSet{}
 	var order []key
@@ -231,6 +260,9 @@ func (s *System) prepareContacts(pairs []Pair) {
 		if hull := m.hull(p.geom[1]); hull != nil && k.shapes[0] == Plane {
 			k.size = bits.Len(uint(len(hull.Vertices)))
 			vertices += len(hull.Vertices)
+		}
+		if field := m.field(p.geom[0]); field != nil {
+			k.cells = field.cells(m.GeomSize[p.geom[1]][0])
 		}
 		for i, g := range p.geom {
 			k.groups[i] = s.groupOf(m.link(m.GeomBodyID[g]))
@@ -272,10 +304,14 @@ func (s *System) prepareContacts(pairs []Pair) {
 		if k.shapes == [2]GeomType{Capsule, Cylinder} && m.Opt.DisableFlags&DisableMultiCCD != 0 {
 			found = collision{1, sphereCylinder, false} // of the capsule's nearest point alone
 		}
+		if k.shapes[0] == HField {
+			found.points = m.points(list[0].geom)
+		}
 		if onTerrain(k) {
 			found.points *= 2
 		}
 		set := s.contactSet(found, k.groups, list)
+		set.cells = k.cells
 		set.onTerrain, set.axial = onTerrain(k), k.shapes == [2]GeomType{Plane, Capsule}
 		s.contacts = append(s.contacts, set)
 		if slices.Contains(k.groups[:], anyLink) {
@@ -302,11 +338,10 @@ func (s *System) crowds(pairs []Pair) bool {
 	fixed := func(geom int) bool { return m.link(m.GeomBodyID[geom]) == 0 }
 	for _, pair := range pairs {
 		p := s.parameters(pair)
-		shapes := [2]GeomType{m.GeomType[p.geom[0]], m.GeomType[p.geom[1]]}
-		if points := colliders[shapes].points; !fixed(p.geom[0]) && !fixed(p.geom[1]) {
+		if points := m.points(p.geom); !fixed(p.geom[0]) && !fixed(p.geom[1]) {
 			count[min(p.dim, 3)] += points
 			dim = max(dim, p.dim)
-		} else if s.options.Terrain == nil || shapes[0] != Plane {
+		} else if s.options.Terrain == nil || m.GeomType[p.geom[0]] != Plane {
 			withWorld[s.moving(p)] += points
 		}
 	}
@@ -423,6 +458,9 @@ func (s *System) contactSet(c collision, groups [2]int, list []geomPair) *contac
 		set.geoms, set.dim = append(set.geoms, p.geom), max(set.dim, p.dim)
 		if hull := m.hull(p.geom[1]); hull != nil {
 			set.hulls = append(set.hulls, *hull)
+		}
+		if field := m.field(p.geom[0]); field != nil {
+			set.fields = append(set.fields, field)
 		}
 	}
 	for i := range set.sides {

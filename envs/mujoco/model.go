@@ -19,6 +19,7 @@ type Model struct {
 	Tendons      []Tendon
 	Muscles      []Muscle
 	Hulls        []Hull // of each mesh, empty for those that touch nothing
+	Fields       []HeightField
 	Sizes        Sizes
 	Opt          Opt
 	Names        Names
@@ -83,6 +84,14 @@ type Hull struct {
 	Vertices [][3]float64 `json:"vertices"`
 	Faces    [][]int      `json:"faces"`   // polygons
 	Normals  [][3]float64 `json:"normals"` // of the faces
+}
+
+// HeightField is a grid of heights (hfield), centred at the origin of its geoms.
+type HeightField struct {
+	Size [4]float64 `json:"size"` // half its lengths along x and y, the height where Data is 1, and its depth below 0, m
+	Rows int        `json:"nrow"` // along y
+	Cols int        `json:"ncol"` // along x
+	Data []float64  `json:"data"` // from 0 to 1, row by row
 }
 
 // Sizes are the sizes of mjModel.

@@ -17,7 +17,7 @@ const maxModel = 64 << 20
 
 // ReadModel reads a compiled model: a JSON object with "mujoco" (the version), "sizes", "opt", "names"
 // and "arrays", each with MuJoCo's names, and optionally "notes", "own_contacts", "link_contacts",
-// "activations", "tendons", "muscles" and "hulls". It ignores arrays that [Model] does not have. The error is one line if
+// "activations", "tendons", "muscles", "hulls" and "hfields". It ignores arrays that [Model] does not have. The error is one line if
 // the file is cut off, of another version of MuJoCo, or not consistent. Whether the engine models everything in it is
 // what [Model.Check] says.
 func ReadModel(file io.Reader) (Model, error) {
@@ -48,6 +48,7 @@ func readModel(file io.Reader) (m Model, err error) {
 		Tendons                   []Tendon
 		Muscles                   []Muscle
 		Hulls                     []Hull
+		Fields                    []HeightField `json:"hfields"`
 		Sizes, Opt, Names, Arrays map[string]any
 	}
 	if err := json.Unmarshal(text, &content); err != nil {
@@ -59,6 +60,7 @@ func readModel(file io.Reader) (m Model, err error) {
 	}
 	m.Notes, m.OwnContacts, m.LinkContacts = content.Notes, content.OwnContacts, content.LinkContacts
 	m.Activations, m.Tendons, m.Muscles, m.Hulls = content.Activations, content.Tendons, content.Muscles, content.Hulls
+	m.Fields = content.Fields
 	for _, part := range []struct {
 		name string
 		from map[string]any

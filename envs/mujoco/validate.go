@@ -10,8 +10,8 @@ import (
 // types, signs, ranges and rotations. The error names the array, the element and what it should be.
 func (m *Model) validate() error {
 	s := m.Sizes
-	if s.NBody < 1 || s.NQ < 0 || s.NV < 0 {
-		return fmt.Errorf("sizes: %d bodies, nq %d, nv %d", s.NBody, s.NQ, s.NV)
+	if s.NBody < 1 || s.NQ < 0 || s.NV < 0 || s.NA < 0 {
+		return fmt.Errorf("sizes: %d bodies, nq %d, nv %d, na %d", s.NBody, s.NQ, s.NV, s.NA)
 	}
 	positive := func(_ int, x float64) bool { return x > 0 }
 	notNegative := func(_ int, x float64) bool { return x >= 0 }
@@ -126,6 +126,14 @@ func (m *Model) validate() error {
 		}) || len(h.Faces) > 0 &&
 			len(slices.Compact(slices.Sorted(slices.Values(slices.Concat(h.Faces...))))) != len(h.Vertices) {
 			return fmt.Errorf("the faces of hull %d do not match its %d vertices and %d normals", i, len(h.Vertices), len(h.Normals))
+		}
+	}
+	for i, f := range m.Fields {
+		wrong := func(x float64) bool { return !(math.Abs(x) <= 1e30) }
+		if f.Rows < 2 || f.Cols < 2 || len(f.Data) != f.Rows*f.Cols || !(slices.Min(f.Size[:]) > 0) ||
+			slices.ContainsFunc(append(f.Size[:], f.Data...), wrong) {
+			return fmt.Errorf("height field %d has %d heights for %d times %d points and the size %v, want positive lengths",
+				i, len(f.Data), f.Rows, f.Cols, f.Size)
 		}
 	}
 	for i, t := range m.Tendons {

@@ -30,6 +30,9 @@ func (m Model) MarshalJSON() ([]byte, error) {
 	if len(m.Hulls) > 0 {
 		content["hulls"] = m.Hulls
 	}
+	if len(m.Fields) > 0 {
+		content["hfields"] = m.Fields
+	}
 	for _, part := range []struct {
 		name string
 		of   any

@@ -179,6 +179,13 @@ def hull(m, mesh):
             "normals": plain(m.mesh_polynormal[faces.start:faces.stop])}
 
 
+def fields(m):
+    """The height fields."""
+    grids = np.split(m.hfield_data, m.hfield_adr[1:])
+    return [{"size": plain(m.hfield_size[i]), "nrow": int(m.hfield_nrow[i]), "ncol": int(m.hfield_ncol[i]),
+             "data": [float(f"{x:.9g}") for x in grid]} for i, grid in enumerate(grids[:m.nhfield])]
+
+
 def model_of(path):
     m, notes = read(path)
     tie_bodies(m)
@@ -193,6 +200,7 @@ def model_of(path):
         **({"tendons": [tendon(m, i) for i in range(m.ntendon)]} if m.ntendon else {}),
         **({"muscles": muscles(m)} if muscles(m) else {}),
         **({"hulls": convex} if convex else {}),
+        **({"hfields": fields(m)} if m.nhfield else {}),
         "sizes": {name: getattr(m, name) for name in SIZES.split()},
         "opt": {name: plain(getattr(m.opt, name)) for name in OPT.split()},
         "names": {kind: [getattr(m, kind)(i).name for i in range(getattr(m, n))] for kind, n in NAMES.items()},

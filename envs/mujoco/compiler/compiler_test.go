@@ -274,7 +274,7 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 		"accepted/own_ball_model.json", "accepted/own_servo_model.json", "accepted/own_spheres_model.json",
 		"accepted/own_equalities_model.json", "accepted/own_tendons_model.json", "accepted/own_activations_model.json",
 		"accepted/own_thrusters_model.json", "accepted/own_cables_model.json", "accepted/own_wraps_model.json",
-		"accepted/own_muscles_model.json", "accepted/own_meshes_model.json"} {
+		"accepted/own_muscles_model.json", "accepted/own_meshes_model.json", "accepted/own_fields_model.json"} {
 		m := must.Get(ReadFile(t.Context(), filepath.Join(testdata, name)))
 		system := must.Get(mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true}))
 		const copies = 2

@@ -43,8 +43,8 @@ type Peer struct {
 }
 
 // Start starts MuJoCo with copies of a robot, which a control step moves by so many physics steps. If pairs is not
-// nil, only these geoms touch, as the engine has them; else all that the model says but meshes and height fields,
-// which a compiled model does not have. Errors are those of [Compile]. [Peer.Close] ends it.
+// nil, only these geoms touch, as the engine has them; else all that the model says but meshes, of which a compiled model
+// has only hulls that may meet a plane. Errors are those of [Compile]. [Peer.Close] ends it.
 func Start(ctx context.Context, model mujoco.Model, copies, steps int, pairs []mujoco.Pair) (p *Peer, err error) {
 	python, err := findPython(ctx)
 	if err != nil {

@@ -49,18 +49,23 @@ def made_of(data):
     hulls = {i: hull["vertices"] for i, hull in enumerate(data.get("hulls", [])) if hull.get("vertices")}
     for i, vertices in hulls.items():
         spec.add_mesh(name=f"mesh {i}", uservert=np.ravel(vertices))
+    fields = data.get("hfields", [])
+    for i, f in enumerate(fields):
+        spec.add_hfield(name=f"hfield {i}", size=f["size"], nrow=f["nrow"], ncol=f["ncol"], userdata=f["data"])
     flat = (mujoco.mjtGeom.mjGEOM_HFIELD, mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_SDF)
     for i, body in enumerate(a["geom_bodyid"]):
         kind = mujoco.mjtGeom(a["geom_type"][i])
-        solid = kind == mujoco.mjtGeom.mjGEOM_MESH and a["geom_dataid"][i] in hulls
-        hidden = kind in flat and not solid
+        shape = a["geom_dataid"][i]
+        solid = kind == mujoco.mjtGeom.mjGEOM_MESH and shape in hulls
+        ground = kind == mujoco.mjtGeom.mjGEOM_HFIELD and 0 <= shape < len(fields)
+        hidden = kind in flat and not solid and not ground
         if hidden:
             drawn.append(i)
         bodies[body].add_geom(name=name("geom", i), type=mujoco.mjtGeom.mjGEOM_SPHERE if hidden else kind,
                               size=[1e-6] * 3 if hidden else a["geom_size"][i], pos=a["geom_pos"][i],
                               quat=a["geom_quat"][i], group=a["geom_group"][i],
-                              meshname=f"mesh {a['geom_dataid'][i]}" if solid else "",
-                              material="tiles" if kind == mujoco.mjtGeom.mjGEOM_PLANE else "")
+                              meshname=f"mesh {shape}" if solid else "", hfieldname=f"hfield {shape}" if ground else "",
+                              material="tiles" if ground or kind == mujoco.mjtGeom.mjGEOM_PLANE else "")
     for i, body in enumerate(a["site_bodyid"]):
         bodies[body].add_site(name=name("site", i), pos=a["site_pos"][i], quat=a["site_quat"][i])
     for i in range(sizes["npair"]):
@@ -107,8 +112,12 @@ def made_of(data):
     for i, mesh in meshes.items():
         start = m.mesh_vertadr[mesh]
         m.mesh_vert[start:start + m.mesh_vertnum[mesh]] = hulls[i]
-    for i, mesh in enumerate(a["geom_dataid"]):
-        m.geom_dataid[i] = meshes.get(mesh, -1)
+    for i, f in enumerate(fields):  # the compiler stretches heights to 0 to 1
+        start = m.hfield_adr[m.hfield(f"hfield {i}").id]
+        m.hfield_data[start:start + len(f["data"])] = f["data"]
+    for i, shape in enumerate(a["geom_dataid"]):
+        ground = a["geom_type"][i] == int(mujoco.mjtGeom.mjGEOM_HFIELD) and 0 <= shape < len(fields)
+        m.geom_dataid[i] = m.hfield(f"hfield {shape}").id if ground else meshes.get(shape, -1)
     m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # whose boxes are those of the compiler
     for own in data.get("muscles", []):
         output = m.actuator_outadr[own["actuator"]]

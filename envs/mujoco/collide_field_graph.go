@@ -1,0 +1,183 @@
+package mujoco
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/algebra"
+)
+
+// cells returns how many columns of cells, and how many rows of them, a ball touches at most.
+func (f *HeightField) cells(radius float64) [2]int {
+	x, y := f.steps()
+	return [2]int{int(min(1+math.Ceil(2*radius/x), float64(f.Cols-1))), int(min(1+math.Ceil(2*radius/y), float64(f.Rows-1)))}
+}
+
+// steps are the sizes of a cell along x and y, in m.
+func (f *HeightField) steps() (x, y float64) {
+	return 2 * f.Size[0] / float64(f.Cols-1), 2 * f.Size[1] / float64(f.Rows-1)
+}
+
+// prismTable has two rows for each cell of some fields, one for each of its prisms: the x and y of the corner between the
+// short sides of its top, each as a number and what rounding left of it, its height, and how much higher the corners along
+// x and y are. first is the first row of each field.
+func prismTable(fields []*HeightField) (rows [][]float32, first []float64) {
+	begins := map[*HeightField]float64{}
+	for _, f := range fields {
+		if _, known := begins[f]; !known {
+			begins[f] = float64(len(rows))
+			stepX, stepY := f.steps()
+			height := func(row, column int) float64 { return f.Data[row*f.Cols+column] * f.Size[2] }
+			for r := range f.Rows - 1 {
+				for c := range f.Cols - 1 {
+					for _, corner := range [][2]int{{r + 1, c}, {r, c + 1}} {
+						row, column := corner[0], corner[1]
+						var numbers []float32
+						for _, x := range []float64{stepX*float64(column) - f.Size[0], stepY*float64(row) - f.Size[1]} {
+							numbers = append(numbers, float32(x), float32(x-float64(float32(x))))
+						}
+						own := height(row, column)
+						rows = append(rows, append(numbers, float32(own), float32(height(row, 2*c+1-column)-own),
+							float32(height(2*r+1-row, column)-own)))
+					}
+				}
+			}
+		}
+		first = append(first, begins[f])
+	}
+	return rows, first
+}
+
+// fieldSphere finds the contacts of a sphere with a height field: one with each prism that it may touch
+// (mjc_ConvexHField). Each cell has two, below its halves.
+func fieldSphere(c *contactSet, a, b place) (out []touch) {
+	// In the frame of the field: the point near the sphere that places are relative to, and the sphere relative to it.
+	// Their sum is rounded, as coarsely as the field is large.
+	near, center := inverse(a.turn, a.position.Neg()).Materialize(), inverse(a.turn, b.position).Materialize()
+	radius := c.sizes[1].X
+	column := func(of func(f *HeightField) float64) algebra.Num { return algebra.ColumnOf(c.fields, of) }
+	stepX := column(func(f *HeightField) float64 { x, _ := f.steps(); return x })
+	stepY := column(func(f *HeightField) float64 { _, y := f.steps(); return y })
+	columns := column(func(f *HeightField) float64 { return float64(f.Cols - 1) })
+	lines := column(func(f *HeightField) float64 { return float64(f.Rows - 1) })
+	table, first := prismTable(c.fields)
+	g, copies := sizeOf(append(a.numbers(), b.numbers()...))
+	zero, none := center.X.Zero(), algebra.Constant(center.X.Rows, far)
+	// cell returns the k-th cell that the sphere touches along an axis, of n, and whether there is one.
+	cell := func(k int, x, step, n algebra.Num) (algebra.Num, algebra.Mask) {
+		low := x.Minus(radius).Over(step).Floor().Max(zero)
+		high := x.Plus(radius).Over(step).Neg().Floor().Neg().Min(n)
+		at := low.Add(float64(k)).Materialize()
+		return at.Min(n.Add(-1)).Materialize(), at.Less(high)
+	}
+	x := near.X.Plus(center.X).Plus(column(func(f *HeightField) float64 { return f.Size[0] })).Materialize()
+	y := near.Y.Plus(center.Y).Plus(column(func(f *HeightField) float64 { return f.Size[1] })).Materialize()
+	var indices []*Node // rows of the table, of all prisms
+	var touches []algebra.Mask
+	for i := range c.cells[0] {
+		column, across := cell(i, x, stepX, columns)
+		for j := range c.cells[1] {
+			row, along := cell(j, y, stepY, lines)
+			index := algebra.Known(first...).Plus(row.Times(columns).Plus(column).Scale(2)).Spread(g, copies)
+			touches, indices = append(touches, across.And(along)), append(indices, index, AddScalar(index, 1))
+		}
+	}
+	n := len(indices)
+	all := func(x algebra.Num) algebra.Num { return algebra.Concat(slices.Repeat([]algebra.Num{x}, n)...) }
+	found := Gather(Const(g, table), InsertAxes(ConvertDType(Concatenate(indices, 0), dtypes.Int32), -1))
+	number := func(i int) algebra.Num {
+		return algebra.Num{Rows: n * x.Rows, Node: Reshape(Slice(found, AxisRange(), AxisElem(i)), -1)}.Materialize()
+	}
+	var signs []float64 // the second prism of a cell is the first, turned
+	for i := range n * x.Rows {
+		signs = append(signs, float64(1-i/x.Rows%2*2))
+	}
+	turned := algebra.Known(signs...)
+	from := func(near, center, corner, rest algebra.Num) algebra.Num {
+		return all(near).Minus(corner).Materialize().Minus(rest).Plus(all(center)).Materialize()
+	}
+	height, depth := number(4), column(func(f *HeightField) float64 { return f.Size[3] })
+	p := prism{all(stepX), all(stepY), number(5), number(6), all(depth).Plus(height).Neg()}
+	distances, normals := p.ball(algebra.Vector{X: from(near.X, center.X, number(0), number(1)).Times(turned),
+		Y: from(near.Y, center.Y, number(2), number(3)).Times(turned).Neg(), Z: from(near.Z, center.Z, height, height.Zero())})
+	normals.X, normals.Y = normals.X.Times(turned), normals.Y.Times(turned).Neg()
+	for i := range n {
+		take := func(of algebra.Num) algebra.Num { return of.Slice(i*x.Rows, x.Rows) }
+		normal := a.turn.Of(algebra.Vector{X: take(normals.X), Y: take(normals.Y), Z: take(normals.Z)}).Materialize()
+		distance := touches[i/2].Choose(take(distances).Minus(radius), none).Materialize()
+		out = append(out, touch{distance: distance, normal: normal,
+			point: b.position.Minus(normal.By(radius.Plus(distance.Scale(0.5))))})
+	}
+	return out
+}
+
+// prism is a solid with vertical sides below a triangle with a corner at the origin. From there, two sides run along x and
+// y if seen from above.
+type prism struct {
+	alongX, alongY algebra.Num // lengths of these sides, seen from above
+	upX, upY       algebra.Num // heights of their ends
+	bottom         algebra.Num
+}
+
+// ball returns the distance of a point from the surface, below 0 inside, and the direction from the nearest point of the
+// surface to it, or outwards.
+func (p prism) ball(at algebra.Vector) (distance algebra.Num, normal algebra.Vector) {
+	zero := at.X.Zero()
+	one := algebra.Constant(at.X.Rows, 1)
+	vector := func(x, y, z algebra.Num) algebra.Vector { return algebra.Vector{X: x, Y: y, Z: z} }
+	share := func(x algebra.Num) algebra.Num { return clip(x, limits{zero, one}).Materialize() }
+	origin, endX, endY := vector(zero, zero, zero), vector(p.alongX, zero, p.upX), vector(zero, p.alongY, p.upY)
+	up := endX.Cross(endY).Materialize()
+	up = up.Over(up.Dot(up).Sqrt()).Materialize()
+	above := at.Dot(up).Materialize()
+	foot := at.Minus(up.By(above)).Materialize()
+	beyond := func(v algebra.Vector) algebra.Num {
+		return v.X.Over(p.alongX).Plus(v.Y.Over(p.alongY)).Add(-1).Materialize()
+	}
+	within := func(v algebra.Vector) algebra.Mask { return v.X.Min(v.Y).Min(beyond(v).Neg()).Below(0) } // its inverse
+	outside := within(at).Or(above.Above(0))
+
+	// Outside, the nearest point is on the top, its edges, or a side that faces the point.
+	nearest := foot
+	least := within(foot).Choose(algebra.Constant(at.X.Rows, huge), above.Square()).Materialize()
+	or := func(candidate algebra.Vector) {
+		candidate = candidate.Materialize()
+		apart := at.Minus(candidate)
+		square := apart.Dot(apart).Materialize()
+		nearer := square.Less(least)
+		least, nearest = nearer.Choose(square, least).Materialize(), nearer.ChooseVector(candidate, nearest).Materialize()
+	}
+	for _, edge := range [][2]algebra.Vector{{origin, endX}, {origin, endY}, {endX, endY}} {
+		along := edge[1].Minus(edge[0]).Materialize()
+		or(edge[0].Plus(along.By(share(at.Minus(edge[0]).Dot(along).Over(along.Dot(along))))))
+		flat := along
+		flat.Z = zero
+		side := edge[0].Plus(along.By(share(at.Minus(edge[0]).Dot(flat).Over(flat.Dot(flat)))))
+		side.Z = side.Z.Min(at.Z.Max(p.bottom))
+		or(side)
+	}
+	apart := at.Minus(nearest).Materialize()
+	length := least.Sqrt().Materialize()
+	distance = length
+	normal = apart.Over(length.Max(algebra.Constant(at.X.Rows, 1e-15))).Materialize()
+
+	// Inside, it is pushed out through the nearest face.
+	slant := p.alongX.Square().Plus(p.alongY.Square()).Sqrt()
+	depth, out := above.Neg(), up
+	for _, face := range []struct {
+		depth  algebra.Num
+		normal algebra.Vector
+	}{
+		{at.X, vector(one.Neg(), zero, zero)},
+		{at.Y, vector(zero, one.Neg(), zero)},
+		{beyond(at).Neg().Times(p.alongX.Times(p.alongY).Over(slant)), vector(p.alongY.Over(slant), p.alongX.Over(slant), zero)},
+		{at.Z.Minus(p.bottom), vector(zero, zero, one.Neg())},
+	} {
+		less := face.depth.Less(depth)
+		depth, out = less.Choose(face.depth, depth).Materialize(), less.ChooseVector(face.normal, out).Materialize()
+	}
+	return outside.Choose(distance, depth.Neg()).Materialize(), outside.ChooseVector(normal, out).Materialize()
+}
