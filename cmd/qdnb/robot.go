@@ -54,9 +54,13 @@ func (c *robotCmd) Run(ctx context.Context) error {
 	if err := cmp.Or(checkName("--picture", c.Picture, ".png"), checkName("--html", c.HTML, ".html", ".htm")); err != nil {
 		return err
 	}
-	// A note tells of contacts that are not modelled, which do not keep a robot from being shown.
-	system, notes, err := envs.ReadSystem(ctx, c.File, mujoco.Options{IgnorePairs: true, LinkContacts: c.LinkContacts,
-		ControlStep: c.ControlStep})
+	options := mujoco.Options{IgnorePairs: c.IgnorePairs, LinkContacts: c.LinkContacts, ControlStep: c.ControlStep}
+	system, notes, err := envs.ReadSystem(ctx, c.File, options)
+	if err != nil && flagged(err) != err {
+		// Contacts that are not modelled do not keep a robot from being shown. A note tells of them.
+		options.IgnorePairs = true
+		system, notes, err = envs.ReadSystem(ctx, c.File, options)
+	}
 	if err != nil {
 		return err
 	}
@@ -67,7 +71,7 @@ func (c *robotCmd) Run(ctx context.Context) error {
 		printMuJoCo(system)
 	}
 	for _, note := range notes {
-		fmt.Fprintf(stdout, "note           %s\n", note)
+		fmt.Fprintf(stdout, "note           %s\n", inCommand(note))
 	}
 	name := robots.Name(c.File)
 	film, err := watch.Robot(name, system)
@@ -89,9 +93,14 @@ func (c *robotCmd) Run(ctx context.Context) error {
 	return err
 }
 
-// flagged names the flag in the place of the option.
+// inCommand names the flag in the place of the option.
+func inCommand(text string) string {
+	return strings.ReplaceAll(text, "IgnorePairs leaves", "--ignore-pairs leaves")
+}
+
+// flagged is [inCommand] of an error, which is the same if it does not name the option.
 func flagged(err error) error {
-	if text := strings.ReplaceAll(err.Error(), "IgnorePairs leaves", "--ignore-pairs leaves"); text != err.Error() {
+	if text := inCommand(err.Error()); text != err.Error() {
 		return errors.New(text)
 	}
 	return err
@@ -298,7 +307,7 @@ func (v verification) print() {
 		}
 	}
 	for _, note := range v.Notes {
-		fmt.Fprintf(stdout, "note           %s\n", note)
+		fmt.Fprintf(stdout, "note           %s\n", inCommand(note))
 	}
 	fmt.Fprintf(stdout, "speed          %.0f control steps per second on %s, MuJoCo %.0f on all cores: %.1f times\n",
 		v.StepsPerSecond, v.Backend, v.MuJoCoStepsPerSecond, v.StepsPerSecond/v.MuJoCoStepsPerSecond)

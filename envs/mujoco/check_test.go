@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -36,6 +37,7 @@ func go1() Model {
 
 // The files of the golden set are accepted. They are written as they were read.
 func TestCheckAccepts(t *testing.T) {
+	pairs := map[string]int{} // that IgnorePairs leaves out
 	count := 0
 	for _, path := range must.Get(filepath.Glob("testdata/accepted/*_model.json")) {
 		count++
@@ -51,12 +53,14 @@ func TestCheckAccepts(t *testing.T) {
 		}
 		if strict, err := m.Check(Options{}); err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if !slices.Equal(strict.Pairs, all.Pairs) {
-			t.Errorf("%s: IgnorePairs leaves out pairs that are modelled", name)
+		} else if left := len(strict.Pairs) - len(all.Pairs); left > 0 {
+			pairs[name] = left
+			errtest.Contains(t, strings.Join(all.Notes, "\n"), "left out")
 		}
 	}
-	if count < 26 {
-		t.Errorf("there are %d models", count)
+	if want := map[string]int{"dmc_finger": 1, "go2": 54, "own_hulls": 13, "own_round": 16}; count < 26 || !maps.Equal(pairs,
+		want) {
+		t.Errorf("of %d models, IgnorePairs leaves out %v, want %v", count, pairs, want)
 	}
 }
 

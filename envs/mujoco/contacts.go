@@ -295,7 +295,8 @@ func (s *System) prepareContacts(pairs []Pair) {
 	}
 	if faces > 0 && m.Opt.DisableFlags&DisableMultiCCD == 0 {
 		s.notes = append(s.notes, fmt.Sprintf("%d pairs of geoms have one contact each, the deepest, but several in MuJoCo "+
-			"where their faces lie on each other, unless the file has <flag multiccd=\"disable\"/>", faces))
+			"where their faces lie on each other, unless the file has <flag multiccd=\"disable\"/>; IgnorePairs leaves out such "+
+			"contacts, whose search is slow", faces))
 	}
 	for _, k := range order {
 		list, found := sets[k], colliders[k.shapes]

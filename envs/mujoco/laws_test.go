@@ -216,13 +216,11 @@ func TestDeepestContactsAreSelected(t *testing.T) {
 
 // If a link has many possible contacts with what cannot move, the deepest of all contacts act.
 func TestManyContactsOfALink(t *testing.T) {
-	m := compiled("accepted/go2")
-	m.Opt.DisableFlags |= DisableNativeCCD // see forGolden
-	few := must.Get(NewSystem(m, Options{IgnorePairs: true, worldContacts: 6}))
+	few := must.Get(NewSystem(compiled("accepted/go2"), Options{IgnorePairs: true, worldContacts: 6}))
 	acceleratesAsGolden(t, few, "go2")
 
 	// One end of each finger is in the floor, and their links have references of their own.
-	m = compiled("accepted/own_fingers")
+	m := compiled("accepted/own_fingers")
 	start := slices.Clone(m.QPos0)
 	start[0] = 0.53
 	var ends [2][]float64
