@@ -24,7 +24,7 @@ type contactSet struct {
 	sizes     [2]algebra.Vector // of the geoms of each pair
 	hulls     []Hull            // of the second geoms of each pair, if they are meshes
 	shapes    [2]convexSide     // of pairs of convex shapes
-	reach     algebra.Num       // of each pair of convex shapes: the sum of the radii that contain them
+	bounds    [2]algebra.Vector // half the sizes of boxes that contain these shapes, in their frames
 	fields    []*HeightField    // of the first geoms of each pair, if they are height fields
 	cells     [2]int            // that a pair touches at most along the axes of such a field
 
@@ -50,7 +50,7 @@ func (c *contactSet) withWorld() bool {
 }
 
 // convex reports whether a set is of pairs whose contacts [convex] finds.
-func (c *contactSet) convex() bool { return c.reach.Rows > 0 }
+func (c *contactSet) convex() bool { return len(c.shapes[0].kinds) > 0 }
 
 // boxes reports whether a set is of pairs of boxes, the costliest ones.
 func (c *contactSet) boxes() bool { return c.points == colliders[[2]GeomType{Box, Box}].points }
@@ -295,8 +295,8 @@ func (s *System) prepareContacts(pairs []Pair) {
 	}
 	if faces > 0 && m.Opt.DisableFlags&DisableMultiCCD == 0 {
 		s.notes = append(s.notes, fmt.Sprintf("%d pairs of geoms have one contact each, the deepest, but several in MuJoCo "+
-			"where their faces lie on each other, unless the file has <flag multiccd=\"disable\"/>; IgnorePairs leaves out such "+
-			"contacts, whose search is slow", faces))
+			"where their faces lie on each other, unless the file has <flag multiccd=\"disable\"/>; IgnorePairs leaves them out",
+			faces))
 	}
 	for _, k := range order {
 		list, found := sets[k], colliders[k.shapes]
@@ -498,9 +498,8 @@ func (s *System) contactSet(c collision, groups [2]int, list []geomPair) *contac
 			for _, p := range list {
 				geoms = append(geoms, p.geom[i])
 			}
-			set.shapes[i] = m.convexSide(geoms)
+			set.shapes[i], set.bounds[i] = m.convexSide(geoms), algebra.VectorsOf(geoms, m.bounds)
 		}
-		set.reach = algebra.ColumnOf(list, func(p geomPair) float64 { return m.reach(p.geom[0]) + m.reach(p.geom[1]) })
 	}
 	list = slices.Repeat(list, c.points)
 	for i := range set.friction {
@@ -526,20 +525,23 @@ func (s *System) contactSet(c collision, groups [2]int, list []geomPair) *contac
 	return set
 }
 
-// reach is the radius about the origin of a convex geom that contains it.
-func (m *Model) reach(geom int) float64 {
-	vertices := [][3]float64{m.GeomSize[geom]} // at most as far away
+// bounds returns half the sizes of a box about the origin of a convex geom that contains it.
+func (m *Model) bounds(geom int) (half [3]float64) {
+	size := m.GeomSize[geom]
 	switch m.GeomType[geom] {
-	case Capsule:
-		vertices = [][3]float64{{m.GeomSize[geom][0] + m.GeomSize[geom][1]}}
+	case Sphere, Capsule:
+		return [3]float64{size[0], size[0], size[0] + size[1]}
+	case Cylinder:
+		return [3]float64{size[0], size[0], size[1]}
 	case Mesh:
-		vertices = m.hull(geom).Vertices
+		for _, v := range m.hull(geom).Vertices {
+			for axis, x := range v {
+				half[axis] = max(half[axis], math.Abs(x))
+			}
+		}
+		return half
 	}
-	farthest := 0.0
-	for _, v := range vertices {
-		farthest = max(farthest, math.Hypot(math.Hypot(v[0], v[1]), v[2]))
-	}
-	return farthest
+	return size
 }
 
 // allLinks lists the links of all groups.

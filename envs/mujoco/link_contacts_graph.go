@@ -85,14 +85,11 @@ func (s *System) found(k kinematics, contacts []contact, set *contactSet) (f fou
 func (s *System) findNear(k kinematics, part *contactSet, all found, row, first int) found {
 	at, _ := s.relativePlaces(k, part.sides)
 	margin := part.margin.Slice(0, len(part.geoms))
-	apart := at[1].position.Minus(at[0].position)
-	var gap algebra.Num
+	bounds := part.sizes
 	if part.convex() {
-		gap = apart.Dot(apart).Sqrt().Minus(part.reach)
-	} else {
-		gap = facesApart(boxOf(at[0], part.sizes[0]), boxOf(at[1], part.sizes[1]), apart)
+		bounds = part.bounds
 	}
-	gap = gap.Minus(margin)
+	gap := facesApart(boxOf(at[0], bounds[0]), boxOf(at[1], bounds[1]), at[1].position.Minus(at[0].position)).Minus(margin)
 	type state struct {
 		Gap     *Node         // of all pairs, [n, B]; those that were looked at are far apart
 		Numbers []algebra.Num // the places and sizes of all pairs

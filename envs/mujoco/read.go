@@ -17,9 +17,9 @@ const maxModel = 64 << 20
 
 // ReadModel reads a compiled model: a JSON object with "mujoco" (the version), "sizes", "opt", "names"
 // and "arrays", each with MuJoCo's names, and optionally "notes", "own_contacts", "link_contacts",
-// "activations", "tendons", "muscles", "hulls" and "hfields". It ignores arrays that [Model] does not have. The error is one line if
-// the file is cut off, of another version of MuJoCo, or not consistent. Whether the engine models everything in it is
-// what [Model.Check] says.
+// "activations", "tendons", "muscles", "hulls" and "hfields". It ignores arrays that [Model] does not have. The error is
+// one line if the file is cut off, of another version of MuJoCo, or not consistent. Whether the engine models everything
+// in it is what [Model.Check] says.
 func ReadModel(file io.Reader) (Model, error) {
 	m, err := readModel(file)
 	if err == nil {
