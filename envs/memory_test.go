@@ -205,10 +205,11 @@ func TestMistakesOfMemoryGiveOneLine(t *testing.T) {
 	}
 	memory := func(v envs.Variable) func(*envs.Rigid) { return func(r *envs.Rigid) { r.Memory[0] = v } }
 	for want, change := range map[string]func(*envs.Rigid){
-		`Command("c", [0], [1 2], 1): want as many lower limits`:   memory(envs.Command("c", []float64{0}, []float64{1, 2}, 1)),
-		`Command("c", [2], [1], 1): want`:                          memory(envs.Command("c", []float64{2}, []float64{1}, 1)),
-		`Command("c", [0], [1], -1): want`:                         memory(envs.Command("c", []float64{0}, []float64{1}, -1)),
-		`Command("c", [-Inf], [1], 1): want`:                       memory(envs.Command("c", []float64{math.Inf(-1)}, []float64{1}, 1)),
+		`Command("c", [0], [1 2], 1): want as many lower limits`: memory(envs.Command("c", []float64{0}, []float64{1, 2}, 1)),
+		`Command("c", [2], [1], 1): want`:                        memory(envs.Command("c", []float64{2}, []float64{1}, 1)),
+		`Command("c", [0], [1], -1): want`:                       memory(envs.Command("c", []float64{0}, []float64{1}, -1)),
+		`Command("c", [-Inf], [1], 1): want`: memory(
+			envs.Command("c", []float64{math.Inf(-1)}, []float64{1}, 1)),
 		`Phase("p", NaN): want a finite number`:                    memory(envs.Phase("p", math.NaN())),
 		`LastAction("last", 7): the number of actions is 1`:        memory(envs.LastAction("last", 7)),
 		"its Latency is 2 to 1":                                    func(r *envs.Rigid) { r.Latency = [2]int{2, 1} },

@@ -34,7 +34,8 @@ MISTAKES = [
      r"^qdnb: figures: row 0, column 0: the y axis goes from \+Inf to NaN: want finite limits; .*\n$"),
     ("%%\nvar none []int\nfmt.Println(none[len(os.Args)])", r"panic: runtime error: index out of range"),
     ("func endless(n int) int {\n\treturn endless(n+1) + 1\n}\n\n%%\nendless(0)",
-     r"^runtime: goroutine stack exceeds.*\nfatal error: stack overflow\n(.*\n){2}main\.endless.*\n.*Line [12].*\n(.*\n){0,3}\(\d+ more lines, .*\n$"),
+     r"^runtime: goroutine stack exceeds.*\nfatal error: stack overflow\n(.*\n){2}"
+     r"main\.endless.*\n.*Line [12].*\n(.*\n){0,3}\(\d+ more lines, .*\n$"),
     ("%env GOTRACEBACK all\n%%\nendless(0)", r"^runtime: (.*\n){60}"),
 ]
 

@@ -53,7 +53,8 @@ class TestRelease(unittest.TestCase):
 
     def test_a_worktree_is_refused_before_anything_is_compiled(self) -> None:
         self.git("worktree", "add", "-q", "../other")
-        with mock.patch.object(release, "ROOT", self.root.parent / "other"), self.assertRaisesRegex(release.Refused, "in a clone"):
+        other = self.root.parent / "other"
+        with mock.patch.object(release, "ROOT", other), self.assertRaisesRegex(release.Refused, "in a clone"):
             release.release(self.root.parent / "out")
 
     def test_packing_gives_the_same_bytes(self) -> None:

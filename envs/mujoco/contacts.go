@@ -160,43 +160,51 @@ func (s *System) parameters(pair Pair) geomPair {
 type collision struct {
 	points  int
 	collide func(c *contactSet, a, b place) []touch
-	convex  bool // see [convex]
 }
 
-var colliders = withConvex(map[[2]GeomType]collision{
-	{Plane, Sphere}:     {1, planeSphere, false},
-	{Plane, Capsule}:    {2, planeCapsule, false},
-	{Plane, Ellipsoid}:  {1, planeEllipsoid, false},
-	{Plane, Cylinder}:   {4, planeCylinder, false},
-	{Plane, Box}:        {4, planeBox, false},
-	{Plane, Mesh}:       {4, planeMesh, false},
-	{HField, Sphere}:    {8, fieldSphere, false}, // if the sphere is smaller than a cell, see [Model.points]
-	{Sphere, Sphere}:    {1, capsules, false},
-	{Sphere, Capsule}:   {1, capsules, false},
-	{Capsule, Capsule}:  {1, capsules, false},
-	{Sphere, Cylinder}:  {1, sphereCylinder, false},
-	{Capsule, Cylinder}: {2, capsuleCylinder, false},
-	{Sphere, Box}:       {1, sphereBox, false},
-	{Capsule, Box}:      {2, capsuleBox, false},
-	{Box, Box}:          {12, boxes, false},
-})
+// colliders are the rules of two shapes. Contacts of other convex shapes are searched.
+var colliders = map[[2]GeomType]collision{
+	{Plane, Sphere}:     {1, planeSphere},
+	{Plane, Capsule}:    {2, planeCapsule},
+	{Plane, Ellipsoid}:  {1, planeEllipsoid},
+	{Plane, Cylinder}:   {4, planeCylinder},
+	{Plane, Box}:        {4, planeBox},
+	{Plane, Mesh}:       {4, planeMesh},
+	{HField, Sphere}:    {8, fieldSphere}, // if the sphere is smaller than a cell, see [Model.points]
+	{Sphere, Sphere}:    {1, capsules},
+	{Sphere, Capsule}:   {1, capsules},
+	{Capsule, Capsule}:  {1, capsules},
+	{Sphere, Cylinder}:  {1, sphereCylinder},
+	{Capsule, Cylinder}: {2, capsuleCylinder},
+	{Sphere, Box}:       {1, sphereBox},
+	{Capsule, Box}:      {2, capsuleBox},
+	{Box, Box}:          {12, boxes},
+}
 
-// withConvex adds the pairs of convex shapes of which the contact has no rule of its own.
-func withConvex(all map[[2]GeomType]collision) map[[2]GeomType]collision {
-	for a := Sphere; a <= Mesh; a++ {
-		for b := a; b <= Mesh; b++ {
-			if kinds := [2]GeomType{a, b}; all[kinds].collide == nil {
-				all[kinds] = collision{1, convex, true}
-			}
-		}
+// searched reports whether [convex] finds the contact of two shapes.
+func searched(shapes [2]GeomType) bool {
+	_, ruled := colliders[shapes]
+	return !ruled && shapes[0] >= Sphere && shapes[1] <= Mesh
+}
+
+// colliderOf returns how contacts of two shapes are found, if they are.
+func colliderOf(shapes [2]GeomType) (c collision, known bool) {
+	if searched(shapes) {
+		return collision{1, convex}, true
 	}
-	return all
+	c, known = colliders[shapes]
+	return c, known
+}
+
+// shapes returns the types of two geoms.
+func (m *Model) shapes(geoms [2]int) [2]GeomType {
+	return [2]GeomType{m.GeomType[geoms[0]], m.GeomType[geoms[1]]}
 }
 
 // collides reports whether the contacts of a pair are modelled.
 func (m *Model) collides(p Pair) bool {
 	kind := [2]GeomType{m.GeomType[p.Geom1], m.GeomType[p.Geom2]}
-	_, known := colliders[kind]
+	_, known := colliderOf(kind)
 	lacks := func(geom int) bool { return m.GeomType[geom] == Mesh && m.hull(geom) == nil }
 	return known && !m.byMPR(kind) && !lacks(p.Geom1) && !lacks(p.Geom2) && (kind[0] != HField || m.onField(p))
 }
@@ -219,7 +227,7 @@ func (m *Model) field(geom int) *HeightField {
 
 // byMPR reports whether a flag makes MuJoCo search contacts of two shapes by another method, of which the depths differ.
 func (m *Model) byMPR(kind [2]GeomType) bool {
-	return (kind == [2]GeomType{Capsule, Cylinder} || colliders[kind].convex) && m.Opt.DisableFlags&DisableNativeCCD != 0
+	return (kind == [2]GeomType{Capsule, Cylinder} || searched(kind)) && m.Opt.DisableFlags&DisableNativeCCD != 0
 }
 
 // hull returns the hull of a geom; nil if it is no mesh or the model lacks its hull.
@@ -236,7 +244,8 @@ func (m *Model) points(geom [2]int) int {
 		cells := field.cells(m.GeomSize[geom[1]][0])
 		return 2 * cells[0] * cells[1]
 	}
-	return colliders[[2]GeomType{m.GeomType[geom[0]], m.GeomType[geom[1]]}].points
+	c, _ := colliderOf(m.shapes(geom))
+	return c.points
 }
 
 // prepareContacts groups the pairs of geoms that can collide.
@@ -256,7 +265,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 	s.crowded = s.options.crowded || s.crowds(pairs)
 	for _, pair := range pairs {
 		p := s.parameters(pair)
-		k := key{shapes: [2]GeomType{m.GeomType[p.geom[0]], m.GeomType[p.geom[1]]}, dim: p.dim}
+		k := key{shapes: m.shapes(p.geom), dim: p.dim}
 		if hull := m.hull(p.geom[1]); hull != nil && k.shapes[0] == Plane {
 			k.size = bits.Len(uint(len(hull.Vertices)))
 			vertices += len(hull.Vertices)
@@ -267,10 +276,10 @@ func (s *System) prepareContacts(pairs []Pair) {
 		for i, g := range p.geom {
 			k.groups[i] = s.groupOf(m.link(m.GeomBodyID[g]))
 		}
-		if colliders[k.shapes].convex && k.shapes[0] != Sphere && k.shapes[0] != Ellipsoid && k.shapes[1] != Ellipsoid {
+		if searched(k.shapes) && k.shapes[0] != Sphere && k.shapes[0] != Ellipsoid && k.shapes[1] != Ellipsoid {
 			faces++
 		}
-		if !slices.Contains(k.groups[:], static) || s.crowded && !onTerrain(k) || colliders[k.shapes].convex {
+		if !slices.Contains(k.groups[:], static) || s.crowded && !onTerrain(k) || searched(k.shapes) {
 			for i := range k.groups {
 				if k.groups[i] != static {
 					k.groups[i] = anyLink
@@ -280,7 +289,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 			if k.shapes[0] >= Sphere && k.shapes[1] <= Capsule {
 				k.shapes = [2]GeomType{Capsule, Capsule} // a sphere is one without length
 			}
-			if colliders[k.shapes].convex {
+			if searched(k.shapes) {
 				k.shapes = [2]GeomType{Mesh, Mesh} // in one loop, which compiles sooner
 			}
 		}
@@ -299,11 +308,12 @@ func (s *System) prepareContacts(pairs []Pair) {
 			faces))
 	}
 	for _, k := range order {
-		list, found := sets[k], colliders[k.shapes]
+		list := sets[k]
+		found, _ := colliderOf(k.shapes)
 		slots := s.slots(list)
 		slices.SortStableFunc(list, func(a, b geomPair) int { return slots[a.geom] - slots[b.geom] })
 		if k.shapes == [2]GeomType{Capsule, Cylinder} && m.Opt.DisableFlags&DisableMultiCCD != 0 {
-			found = collision{1, sphereCylinder, false} // of the capsule's nearest point alone
+			found = collision{1, sphereCylinder} // of the capsule's nearest point alone
 		}
 		if k.shapes[0] == HField {
 			found.points = m.points(list[0].geom)
@@ -492,7 +502,7 @@ func (s *System) contactSet(c collision, groups [2]int, list []geomPair) *contac
 		set.sides[i] = side
 		set.sizes[i] = algebra.VectorsOf(list, func(p geomPair) [3]float64 { return m.GeomSize[p.geom[i]] })
 	}
-	if c.convex {
+	if searched(m.shapes(list[0].geom)) {
 		for i := range set.shapes {
 			var geoms []int
 			for _, p := range list {

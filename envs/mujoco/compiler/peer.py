@@ -1,6 +1,6 @@
-# Moves copies of a robot by control steps. Constraints are solved to convergence, as the engine does. It makes the model of its
-# data: the same elements, compiled, and then the exact numbers. Of meshes the data has the hulls of those that may touch, and
-# no height fields.
+# Moves copies of a robot by control steps. Constraints are solved to convergence, as the engine does. It makes the model
+# of its data: the same elements, compiled, and then the exact numbers. Of meshes the data has the hulls of those that may
+# touch.
 #
 # arguments: MODEL, the JSON; COPIES; HELD, physics steps of a control step; PAIRS, as JSON, of geoms that alone may touch, or
 # null. Requests and answers are lines:
