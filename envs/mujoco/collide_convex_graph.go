@@ -31,7 +31,8 @@ type solid struct {
 	Size     algebra.Vector
 	Center   algebra.Vector
 	Turn     algebra.Rotation
-	Vertices [3]*Node // of meshes, [vertices, pairs * B]
+	Vertices [3]*Node      // of meshes, [vertices, pairs * B]
+	Prism    []algebra.Num // see [contactSet.prismBoxes], of height fields
 }
 
 // choose returns the vector that a function returns for the kind of each pair, if it is one of some kinds, else another
@@ -81,8 +82,10 @@ func normalized(v algebra.Vector) algebra.Vector {
 func (s solid) support(direction algebra.Vector) algebra.Vector {
 	d, zero := s.into(direction), algebra.Constant(s.Size.X.Rows, 0)
 	signed := func(d, size algebra.Num) algebra.Num { return d.Below(0).Choose(size.Neg(), size) }
-	p := s.choose([]GeomType{Capsule, Ellipsoid, Cylinder, Box, Mesh}, func(kind GeomType) algebra.Vector {
+	p := s.choose([]GeomType{HField, Capsule, Ellipsoid, Cylinder, Box, Mesh}, func(kind GeomType) algebra.Vector {
 		switch kind {
+		case HField:
+			return s.supportPrism(d)
 		case Capsule:
 			return algebra.Vector{X: zero, Y: zero, Z: signed(d.Z, s.Size.Y)}
 		case Ellipsoid:
@@ -105,6 +108,50 @@ func (s solid) support(direction algebra.Vector) algebra.Vector {
 		return algebra.Vector{X: take(0), Y: take(1), Z: take(2)}
 	}, algebra.Vector{X: zero, Y: zero, Z: zero})
 	return s.Center.Plus(s.from(p)).Materialize()
+}
+
+// top returns the corners of the top of a prism of a height field, in its frame: that between the short sides, that along
+// x, and that along y.
+func (s solid) top() (corners [3]algebra.Vector) {
+	x, y := s.Size.X.Times(s.Prism[3]), s.Size.Y.Times(s.Prism[3])
+	for i, side := range [3][2]algebra.Num{{x.Neg(), y}, {x, y}, {x.Neg(), y.Neg()}} {
+		corners[i] = algebra.Vector{X: side[0], Y: side[1], Z: s.Size.Z.Minus(s.Prism[i])}.Materialize()
+	}
+	return corners
+}
+
+// apart returns directions in which a prism may be nearest to another solid: of its faces that are along no axis, and
+// across an edge and an axis of the other one.
+func (s solid) apart(other solid) (directions []algebra.Vector) {
+	top := s.top()
+	edges := []algebra.Vector{top[1].Minus(top[0]), top[2].Minus(top[0]), top[2].Minus(top[1])}
+	directions = []algebra.Vector{edges[1].Cross(edges[0]), {X: top[0].Y, Y: top[0].X, Z: s.Center.Z}}
+	for _, edge := range append(edges, algebra.Vector{X: s.Center.X, Y: s.Center.Y, Z: s.Size.Z}) {
+		for _, axis := range []algebra.Vector{other.Turn.X, other.Turn.Y, other.Turn.Z} {
+			across := edge.Cross(axis).Materialize()
+			directions = append(directions, across, across.Neg())
+		}
+	}
+	for i, v := range directions {
+		directions[i] = normalized(v)
+	}
+	return directions
+}
+
+// supportPrism is support of a prism, in its frame.
+func (s solid) supportPrism(d algebra.Vector) (farthest algebra.Vector) {
+	var most algebra.Num
+	for i, corner := range s.top() {
+		corner.Z = d.Z.Below(0).Choose(s.Size.Z.Neg(), corner.Z).Materialize()
+		along := corner.Dot(d).Materialize()
+		if i == 0 {
+			farthest, most = corner, along
+			continue
+		}
+		farther := most.Less(along)
+		farthest, most = farther.ChooseVector(corner, farthest).Materialize(), farther.Choose(along, most).Materialize()
+	}
+	return farthest
 }
 
 var roundKinds = []GeomType{Ellipsoid, Cylinder}
@@ -372,7 +419,7 @@ func (d *descent) propose(t triangle, points [2]algebra.Vector, straight algebra
 	return chooseTriangle(fails, d.Triangle, t)
 }
 
-// convex finds the contact of two shapes that have no other rule.
+// convex searches the contact of two shapes.
 func convex(c *contactSet, a, b place) []touch {
 	g, copies := sizeOf(slices.Concat(a.numbers(), b.numbers()))
 	n := a.position.X.Rows
@@ -398,6 +445,11 @@ func convex(c *contactSet, a, b place) []touch {
 		if slices.Contains(shape.kinds, Mesh) {
 			s.Vertices = shape.vertices(g, copies)
 		}
+		if i == 0 {
+			for _, x := range c.prism {
+				s.Prism = append(s.Prism, as(x, dtypes.Float64))
+			}
+		}
 		radii[i] = as(shape.radius, dtypes.Float64)
 		d.Solids[i] = s
 	}
@@ -410,6 +462,9 @@ func convex(c *contactSet, a, b place) []touch {
 		second.Turn.X, second.Turn.Y, second.Turn.Z}
 	for _, axis := range directions[1:] {
 		directions = append(directions, axis.Neg())
+	}
+	if prism := d.Solids[0]; len(prism.Prism) > 0 {
+		directions = append(directions, prism.apart(second)...)
 	}
 	d.Direction, d.Triangle.Weight = directions[0], [3]algebra.Num{constant(1), zero, zero}
 	for k := range d.Triangle.Points {
@@ -461,10 +516,10 @@ func (m *Model) convexSide(geoms []int) (c convexSide) {
 	c.kind = algebra.ColumnOf(geoms, func(geom int) float64 { return float64(m.GeomType[geom]) })
 	c.hull = algebra.ColumnOf(geoms, func(geom int) float64 { return float64(max(0, slices.Index(distinct, m.hull(geom)))) })
 	c.radius = algebra.ColumnOf(geoms, func(geom int) float64 {
-		if m.GeomType[geom] > Capsule {
-			return 0
+		if kind := m.GeomType[geom]; kind == Sphere || kind == Capsule {
+			return m.GeomSize[geom][0]
 		}
-		return m.GeomSize[geom][0]
+		return 0
 	})
 	for axis := range c.hulls {
 		for _, hull := range distinct {

@@ -51,22 +51,33 @@ func prismTable(fields []*HeightField) (rows [][]float32, first []float64) {
 	return rows, first
 }
 
-// fieldSphere finds the contacts of a sphere with a height field: one with each prism that it may touch
-// (mjc_ConvexHField). Each cell has two, below its halves.
-func fieldSphere(c *contactSet, a, b place) (out []touch) {
-	// In the frame of the field: the point near the sphere that places are relative to, and the sphere relative to it.
+// prisms are those of height fields that geoms may touch: of their first cells, then of the next ones. Each cell has two,
+// below its halves, of which the second is the first, turned about the vertical axis.
+type prisms struct {
+	Corner  algebra.Vector // between the short sides of the top, in the frame of the field, from what places are relative to
+	Size    prism
+	Turned  algebra.Num    // 1, or -1 if it is turned
+	Touched []algebra.Mask // of both prisms of each cell: whether the ball about a geom reaches it
+}
+
+// pairs is the number of pairs of a height field with a geom, each of which has as many rows or contacts as it has prisms.
+func (c *contactSet) pairs() int { return len(c.geoms) * c.points / (2 * c.cells[0] * c.cells[1]) }
+
+// prisms returns those that geoms at a place may touch.
+func (c *contactSet) prisms(a, b place) (p prisms) {
+	// In the frame of the field: the point near the geom that places are relative to, and the geom relative to it.
 	// Their sum is rounded, as coarsely as the field is large.
 	near, center := inverse(a.turn, a.position.Neg()).Materialize(), inverse(a.turn, b.position).Materialize()
-	radius := c.sizes[1].X
-	column := func(of func(f *HeightField) float64) algebra.Num { return algebra.ColumnOf(c.fields, of) }
+	fields := c.fields[:center.X.Rows]
+	column := func(of func(f *HeightField) float64) algebra.Num { return algebra.ColumnOf(fields, of) }
 	stepX := column(func(f *HeightField) float64 { x, _ := f.steps(); return x })
 	stepY := column(func(f *HeightField) float64 { _, y := f.steps(); return y })
 	columns := column(func(f *HeightField) float64 { return float64(f.Cols - 1) })
 	lines := column(func(f *HeightField) float64 { return float64(f.Rows - 1) })
-	table, first := prismTable(c.fields)
+	table, first := prismTable(fields)
 	g, copies := sizeOf(append(a.numbers(), b.numbers()...))
-	zero, none := center.X.Zero(), algebra.Constant(center.X.Rows, far)
-	// cell returns the k-th cell that the sphere touches along an axis, of n, and whether there is one.
+	zero, radius := center.X.Zero(), c.reach.Slice(0, center.X.Rows)
+	// cell returns the k-th cell that the ball about the geom touches along an axis, of n, and whether there is one.
 	cell := func(k int, x, step, n algebra.Num) (algebra.Num, algebra.Mask) {
 		low := x.Minus(radius).Over(step).Floor().Max(zero)
 		high := x.Plus(radius).Over(step).Neg().Floor().Neg().Min(n)
@@ -76,42 +87,93 @@ func fieldSphere(c *contactSet, a, b place) (out []touch) {
 	x := near.X.Plus(center.X).Plus(column(func(f *HeightField) float64 { return f.Size[0] })).Materialize()
 	y := near.Y.Plus(center.Y).Plus(column(func(f *HeightField) float64 { return f.Size[1] })).Materialize()
 	var indices []*Node // rows of the table, of all prisms
-	var touches []algebra.Mask
 	for i := range c.cells[0] {
 		column, across := cell(i, x, stepX, columns)
 		for j := range c.cells[1] {
 			row, along := cell(j, y, stepY, lines)
 			index := algebra.Known(first...).Plus(row.Times(columns).Plus(column).Scale(2)).Spread(g, copies)
-			touches, indices = append(touches, across.And(along)), append(indices, index, AddScalar(index, 1))
+			p.Touched, indices = append(p.Touched, across.And(along)), append(indices, index, AddScalar(index, 1))
 		}
 	}
 	n := len(indices)
-	all := func(x algebra.Num) algebra.Num { return algebra.Concat(slices.Repeat([]algebra.Num{x}, n)...) }
+	all := func(x algebra.Num) algebra.Num { return repeated(x, n) }
 	found := Gather(Const(g, table), InsertAxes(ConvertDType(Concatenate(indices, 0), dtypes.Int32), -1))
 	number := func(i int) algebra.Num {
 		return algebra.Num{Rows: n * x.Rows, Node: Reshape(Slice(found, AxisRange(), AxisElem(i)), -1)}.Materialize()
 	}
-	var signs []float64 // the second prism of a cell is the first, turned
+	var signs []float64
 	for i := range n * x.Rows {
 		signs = append(signs, float64(1-i/x.Rows%2*2))
 	}
-	turned := algebra.Known(signs...)
-	from := func(near, center, corner, rest algebra.Num) algebra.Num {
-		return all(near).Minus(corner).Materialize().Minus(rest).Plus(all(center)).Materialize()
+	p.Turned = algebra.Known(signs...)
+	from := func(near, corner, rest algebra.Num) algebra.Num {
+		return corner.Minus(all(near)).Materialize().Plus(rest).Materialize()
 	}
 	height, depth := number(4), column(func(f *HeightField) float64 { return f.Size[3] })
-	p := prism{all(stepX), all(stepY), number(5), number(6), all(depth).Plus(height).Neg()}
-	distances, normals := p.ball(algebra.Vector{X: from(near.X, center.X, number(0), number(1)).Times(turned),
-		Y: from(near.Y, center.Y, number(2), number(3)).Times(turned).Neg(), Z: from(near.Z, center.Z, height, height.Zero())})
-	normals.X, normals.Y = normals.X.Times(turned), normals.Y.Times(turned).Neg()
+	p.Corner = algebra.Vector{X: from(near.X, number(0), number(1)), Y: from(near.Y, number(2), number(3)),
+		Z: from(near.Z, height, height.Zero())}
+	p.Size = prism{all(stepX), all(stepY), number(5), number(6), all(depth).Plus(height).Neg()}
+	return p
+}
+
+// repeated returns the rows of a number n times.
+func repeated(x algebra.Num, n int) algebra.Num {
+	return algebra.Concat(slices.Repeat([]algebra.Num{x}, n)...)
+}
+
+// fieldSphere finds the contacts of a sphere with a height field: one with each prism that it may touch
+// (mjc_ConvexHField).
+func fieldSphere(c *contactSet, a, b place) (out []touch) {
+	p, radius := c.prisms(a, b), c.sizes[1].X
+	rows, n := radius.Rows, 2*len(p.Touched)
+	none := algebra.Constant(rows, far)
+	center := inverse(a.turn, b.position).Materialize()
+	center = center.Each(func(x algebra.Num) algebra.Num { return repeated(x, n) }).Minus(p.Corner).Materialize()
+	center.X, center.Y = center.X.Times(p.Turned), center.Y.Times(p.Turned).Neg()
+	distances, normals := p.Size.ball(center)
+	normals.X, normals.Y = normals.X.Times(p.Turned), normals.Y.Times(p.Turned).Neg()
 	for i := range n {
-		take := func(of algebra.Num) algebra.Num { return of.Slice(i*x.Rows, x.Rows) }
-		normal := a.turn.Of(algebra.Vector{X: take(normals.X), Y: take(normals.Y), Z: take(normals.Z)}).Materialize()
-		distance := touches[i/2].Choose(take(distances).Minus(radius), none).Materialize()
+		take := func(of algebra.Num) algebra.Num { return of.Slice(i*rows, rows) }
+		normal := a.turn.Of(normals.Each(take)).Materialize()
+		distance := p.Touched[i/2].Choose(take(distances).Minus(radius), none).Materialize()
 		out = append(out, touch{distance: distance, normal: normal,
 			point: b.position.Minus(normal.By(radius.Plus(distance.Scale(0.5))))})
 	}
 	return out
+}
+
+// fieldConvex searches the contact of another convex shape with a prism of a height field. Each pair has a row for each
+// prism that it may touch.
+func fieldConvex(c *contactSet, a, b place) []touch {
+	if len(c.prism) == 0 { // else they were found before
+		one := *c
+		a, one.sizes[0], one.prism = c.prismBoxes(a, b)
+		c = &one
+	}
+	return convex(c, a, b)
+}
+
+// prismBoxes returns the boxes about the prisms of a height field that geoms may touch, one for each row: their places and
+// half their sizes; and the prisms in them: by how much their corners are below the tops, and whether they are turned.
+func (c *contactSet) prismBoxes(a, b place) (at place, half algebra.Vector, prism []algebra.Num) {
+	first := func(p place) place {
+		take := func(x algebra.Num) algebra.Num { return x.Slice(0, c.pairs()) }
+		return place{p.position.Each(take), algebra.Rotation{X: p.turn.X.Each(take), Y: p.turn.Y.Each(take),
+			Z: p.turn.Z.Each(take)}}
+	}
+	p := c.prisms(first(a), first(b))
+	size, zero := p.Size, p.Turned.Zero()
+	top := size.upX.Max(size.upY).Max(zero).Materialize()
+	half = algebra.Vector{X: size.alongX, Y: size.alongY, Z: top.Minus(size.bottom)}.Scale(0.5).Materialize()
+	center := p.Corner.Plus(algebra.Vector{X: half.X.Times(p.Turned), Y: half.Y.Times(p.Turned).Neg(),
+		Z: size.bottom.Plus(half.Z)}).Materialize()
+	var touched []algebra.Num
+	for _, mask := range p.Touched {
+		touched = append(touched, mask.Number(), mask.Number())
+	}
+	center.Z = center.Z.Plus(algebra.Concat(touched...).Add(-1).Scale(1000 * far)).Materialize()
+	return place{a.turn.Of(center).Materialize(), a.turn}, half,
+		[]algebra.Num{top, top.Minus(size.upX).Materialize(), top.Minus(size.upY).Materialize(), p.Turned}
 }
 
 // prism is a solid with vertical sides below a triangle with a corner at the origin. From there, two sides run along x and

@@ -27,6 +27,8 @@ type contactSet struct {
 	bounds    [2]algebra.Vector // half the sizes of boxes that contain these shapes, in their frames
 	fields    []*HeightField    // of the first geoms of each pair, if they are height fields
 	cells     [2]int            // that a pair touches at most along the axes of such a field
+	reach     algebra.Num       // the radii of balls about the origins of the second geoms that contain them, then
+	prism     []algebra.Num     // of the first geoms of each pair, if they are prisms of fields that were found before
 
 	dim   int           // 1, 3, 4 or 6; the largest of the pairs, whose friction is 0 where they have fewer
 	near  int           // pairs of boxes of each copy whose contacts are found, the nearest, see [System.found]; 0: all
@@ -51,6 +53,9 @@ func (c *contactSet) withWorld() bool {
 
 // convex reports whether a set is of pairs whose contacts [convex] finds.
 func (c *contactSet) convex() bool { return len(c.shapes[0].kinds) > 0 }
+
+// searchesPrisms reports whether the first geoms of such pairs are prisms of height fields, a row for each.
+func (c *contactSet) searchesPrisms() bool { return c.convex() && len(c.fields) > 0 }
 
 // boxes reports whether a set is of pairs of boxes, the costliest ones.
 func (c *contactSet) boxes() bool { return c.points == colliders[[2]GeomType{Box, Box}].points }
@@ -181,15 +186,18 @@ var colliders = map[[2]GeomType]collision{
 	{Box, Box}:          {12, boxes},
 }
 
-// searched reports whether [convex] finds the contact of two shapes.
+// searched reports whether [convex] finds the contact of two shapes, of which the first may be a prism of a height field.
 func searched(shapes [2]GeomType) bool {
 	_, ruled := colliders[shapes]
-	return !ruled && shapes[0] >= Sphere && shapes[1] <= Mesh
+	return !ruled && (shapes[0] >= Sphere || shapes[0] == HField) && shapes[1] <= Mesh
 }
 
 // colliderOf returns how contacts of two shapes are found, if they are.
 func colliderOf(shapes [2]GeomType) (c collision, known bool) {
-	if searched(shapes) {
+	switch {
+	case searched(shapes) && shapes[0] == HField:
+		return collision{1, fieldConvex}, true
+	case searched(shapes):
 		return collision{1, convex}, true
 	}
 	c, known = colliders[shapes]
@@ -209,10 +217,10 @@ func (m *Model) collides(p Pair) bool {
 	return known && !m.byMPR(kind) && !lacks(p.Geom1) && !lacks(p.Geom2) && (kind[0] != HField || m.onField(p))
 }
 
-// onField reports whether the contacts of a sphere with a height field are modelled: without margins, which MuJoCo adds to
+// onField reports whether the contacts of a geom with a height field are modelled: without margins, which MuJoCo adds to
 // the heights, and if it does not touch very many cells.
 func (m *Model) onField(p Pair) bool {
-	const most = 128 // contacts
+	const most = 512 // prisms
 	return m.field(p.Geom1) != nil && m.GeomMargin[p.Geom1]+m.GeomMargin[p.Geom2] == 0 && p.Explicit < 0 &&
 		m.points([2]int{p.Geom1, p.Geom2}) <= most
 }
@@ -227,7 +235,8 @@ func (m *Model) field(geom int) *HeightField {
 
 // byMPR reports whether a flag makes MuJoCo search contacts of two shapes by another method, of which the depths differ.
 func (m *Model) byMPR(kind [2]GeomType) bool {
-	return (kind == [2]GeomType{Capsule, Cylinder} || searched(kind)) && m.Opt.DisableFlags&DisableNativeCCD != 0
+	searches := kind == [2]GeomType{Capsule, Cylinder} || kind[0] == HField || searched(kind)
+	return searches && m.Opt.DisableFlags&DisableNativeCCD != 0
 }
 
 // hull returns the hull of a geom; nil if it is no mesh or the model lacks its hull.
@@ -241,7 +250,7 @@ func (m *Model) hull(geom int) *Hull {
 // points is the number of possible contacts of a pair.
 func (m *Model) points(geom [2]int) int {
 	if field := m.field(geom[0]); field != nil {
-		cells := field.cells(m.GeomSize[geom[1]][0])
+		cells := field.cells(m.reach(geom[1]))
 		return 2 * cells[0] * cells[1]
 	}
 	c, _ := colliderOf(m.shapes(geom))
@@ -261,7 +270,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 	sets, between := map[key][]geomPair{}, map[int][]*contactSet{}
 	var order []key
 	onTerrain := func(k key) bool { return s.options.Terrain != nil && k.shapes[0] == Plane }
-	vertices, faces := 0, 0
+	vertices, faces, onFields := 0, 0, 0
 	s.crowded = s.options.crowded || s.crowds(pairs)
 	for _, pair := range pairs {
 		p := s.parameters(pair)
@@ -271,13 +280,16 @@ func (s *System) prepareContacts(pairs []Pair) {
 			vertices += len(hull.Vertices)
 		}
 		if field := m.field(p.geom[0]); field != nil {
-			k.cells = field.cells(m.GeomSize[p.geom[1]][0])
+			k.cells = field.cells(m.reach(p.geom[1]))
 		}
 		for i, g := range p.geom {
 			k.groups[i] = s.groupOf(m.link(m.GeomBodyID[g]))
 		}
-		if searched(k.shapes) && k.shapes[0] != Sphere && k.shapes[0] != Ellipsoid && k.shapes[1] != Ellipsoid {
+		if searched(k.shapes) && k.shapes[0] > Sphere && k.shapes[0] != Ellipsoid && k.shapes[1] != Ellipsoid {
 			faces++
+		}
+		if k.shapes[0] == HField && k.shapes[1] >= Box {
+			onFields++
 		}
 		if !slices.Contains(k.groups[:], static) || s.crowded && !onTerrain(k) || searched(k.shapes) {
 			for i := range k.groups {
@@ -289,8 +301,11 @@ func (s *System) prepareContacts(pairs []Pair) {
 			if k.shapes[0] >= Sphere && k.shapes[1] <= Capsule {
 				k.shapes = [2]GeomType{Capsule, Capsule} // a sphere is one without length
 			}
-			if searched(k.shapes) {
-				k.shapes = [2]GeomType{Mesh, Mesh} // in one loop, which compiles sooner
+			if searched(k.shapes) { // in one loop, which compiles sooner
+				k.shapes[1] = Mesh
+				if k.shapes[0] != HField {
+					k.shapes[0] = Mesh
+				}
 			}
 		}
 		if len(sets[k]) == 0 {
@@ -307,6 +322,10 @@ func (s *System) prepareContacts(pairs []Pair) {
 			"where their faces lie on each other, unless the file has <flag multiccd=\"disable\"/>; IgnorePairs leaves them out",
 			faces))
 	}
+	if onFields > 0 {
+		s.notes = append(s.notes, fmt.Sprintf("contacts of %d pairs of a height field with a box or a mesh are deeper than in "+
+			"MuJoCo 4.0, which ends its search for them too early unless there is a margin: --verify gives it 1e-12 m", onFields))
+	}
 	for _, k := range order {
 		list := sets[k]
 		found, _ := colliderOf(k.shapes)
@@ -315,7 +334,9 @@ func (s *System) prepareContacts(pairs []Pair) {
 		if k.shapes == [2]GeomType{Capsule, Cylinder} && m.Opt.DisableFlags&DisableMultiCCD != 0 {
 			found = collision{1, sphereCylinder} // of the capsule's nearest point alone
 		}
-		if k.shapes[0] == HField {
+		if k.shapes[0] == HField && searched(k.shapes) {
+			list = slices.Repeat(list, m.points(list[0].geom))
+		} else if k.shapes[0] == HField {
 			found.points = m.points(list[0].geom)
 		}
 		if onTerrain(k) {
@@ -408,6 +429,9 @@ func (s *System) selection(parts []*contactSet) *contactSet {
 		if part.withWorld() {
 			near = s.worldContacts()
 		}
+		if part.searchesPrisms() { // all that are below a foot touch it
+			near = 2 * s.worldContacts()
+		}
 		if part.boxes() || part.convex() {
 			part.near = min(near, len(part.geoms))
 		}
@@ -474,6 +498,9 @@ func (s *System) contactSet(c collision, groups [2]int, list []geomPair) *contac
 			set.fields = append(set.fields, field)
 		}
 	}
+	if len(set.fields) > 0 {
+		set.reach = algebra.ColumnOf(list, func(p geomPair) float64 { return m.reach(p.geom[1]) })
+	}
 	for i := range set.sides {
 		side := side{group: groups[i]}
 		var at []pose
@@ -533,6 +560,23 @@ func (s *System) contactSet(c collision, groups [2]int, list []geomPair) *contac
 		return m.BodyInvweight0[m.GeomBodyID[p.geom[0]]][0] + m.BodyInvweight0[m.GeomBodyID[p.geom[1]]][0]
 	})
 	return set
+}
+
+// reach is the radius of a ball about the origin of a convex geom that contains it.
+func (m *Model) reach(geom int) (radius float64) {
+	switch half := m.bounds(geom); m.GeomType[geom] {
+	case Sphere, Capsule:
+		return half[2]
+	case Cylinder:
+		return math.Hypot(half[0], half[2])
+	case Mesh:
+		for _, v := range m.hull(geom).Vertices {
+			radius = max(radius, norm(v[:]))
+		}
+		return radius
+	default:
+		return norm(half[:])
+	}
 }
 
 // bounds returns half the sizes of a box about the origin of a convex geom that contains it.

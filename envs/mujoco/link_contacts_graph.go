@@ -85,9 +85,14 @@ func (s *System) found(k kinematics, contacts []contact, set *contactSet) (f fou
 func (s *System) findNear(k kinematics, part *contactSet, all found, row, first int) found {
 	at, _ := s.relativePlaces(k, part.sides)
 	margin := part.margin.Slice(0, len(part.geoms))
-	bounds := part.sizes
+	sizes, bounds := part.sizes, part.sizes
 	if part.convex() {
 		bounds = part.bounds
+	}
+	var prism []algebra.Num
+	if part.searchesPrisms() {
+		at[0], sizes[0], prism = part.prismBoxes(at[0], at[1])
+		bounds[0] = sizes[0]
 	}
 	gap := facesApart(boxOf(at[0], bounds[0]), boxOf(at[1], bounds[1]), at[1].position.Minus(at[0].position)).Minus(margin)
 	type state struct {
@@ -98,8 +103,9 @@ func (s *System) findNear(k kinematics, part *contactSet, all found, row, first 
 	g, batch := k.size()
 	start := state{Gap: computed(g, batch, gap).Matrix(), Found: all}
 	for i := range at {
-		start.Numbers = append(append(start.Numbers, at[i].numbers()...), part.sizes[i].X, part.sizes[i].Y, part.sizes[i].Z)
+		start.Numbers = append(append(start.Numbers, at[i].numbers()...), sizes[i].X, sizes[i].Y, sizes[i].Z)
 	}
+	start.Numbers = append(start.Numbers, prism...)
 	return xla.Repeat(negative(start.Gap, part.near), start, func(n *Node, at state) state {
 		pair := xla.Store(lowestRow(at.Gap))
 		index := Iota(pair.Graph(), shapes.Make(dtypes.Int32, at.Gap.Shape().Dimensions...), 0)
@@ -118,6 +124,9 @@ func (s *System) findNear(k kinematics, part *contactSet, all found, row, first 
 				shape := &one.shapes[i]
 				shape.kind, shape.radius, shape.hull = pick(shape.kind, pair), pick(shape.radius, pair), pick(shape.hull, pair)
 			}
+		}
+		for _, x := range at.Numbers[next:] {
+			one.prism = append(one.prism, pick(x, pair))
 		}
 		touches := part.collide(&one, places[0], places[1])
 		here := AddScalar(MulScalar(n, part.points), row)

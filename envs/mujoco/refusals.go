@@ -207,7 +207,7 @@ func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) 
 			apart++
 			continue
 		}
-		if !c.collides(p) || o.IgnorePairs && searched(kind) {
+		if !c.collides(p) || o.IgnorePairs && searched(kind) && kind[0] != HField {
 			if unknown[kind] == nil {
 				kinds = append(kinds, kind)
 			}

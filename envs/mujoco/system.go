@@ -45,7 +45,7 @@ type System struct {
 // Options are choices that MuJoCo's model does not make.
 type Options struct {
 	// IgnorePairs leaves out contacts between shapes that the engine does not model, such as those of height fields with
-	// boxes, and notes it. Otherwise they are an error. It also leaves out those between convex shapes that it has to
+	// a margin, and notes it. Otherwise they are an error. It also leaves out those between convex shapes that it has to
 	// search, such as of two meshes (collide_convex_graph.go): they have one contact where MuJoCo may have several.
 	IgnorePairs bool
 	// Contacts are pairs of geoms, by their names or those of their bodies, to which contacts are limited; nil
