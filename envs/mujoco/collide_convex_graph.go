@@ -120,22 +120,12 @@ func (s solid) top() (corners [3]algebra.Vector) {
 	return corners
 }
 
-// apart returns directions in which a prism may be nearest to another solid: of its faces that are along no axis, and
-// across an edge and an axis of the other one.
-func (s solid) apart(other solid) (directions []algebra.Vector) {
+// faces returns the directions of the faces of a prism that are along no axis, and the edges of its top.
+func (s solid) faces() (faces, edges []algebra.Vector) {
 	top := s.top()
-	edges := []algebra.Vector{top[1].Minus(top[0]), top[2].Minus(top[0]), top[2].Minus(top[1])}
-	directions = []algebra.Vector{edges[1].Cross(edges[0]), {X: top[0].Y, Y: top[0].X, Z: s.Center.Z}}
-	for _, edge := range append(edges, algebra.Vector{X: s.Center.X, Y: s.Center.Y, Z: s.Size.Z}) {
-		for _, axis := range []algebra.Vector{other.Turn.X, other.Turn.Y, other.Turn.Z} {
-			across := edge.Cross(axis).Materialize()
-			directions = append(directions, across, across.Neg())
-		}
-	}
-	for i, v := range directions {
-		directions[i] = normalized(v)
-	}
-	return directions
+	edges = []algebra.Vector{top[1].Minus(top[0]), top[2].Minus(top[0]), top[2].Minus(top[1])}
+	slanted := algebra.Vector{X: top[0].Y, Y: top[0].X, Z: s.Center.Z}
+	return []algebra.Vector{normalized(edges[1].Cross(edges[0])), normalized(slanted)}, edges
 }
 
 // supportPrism is support of a prism, in its frame.
@@ -456,15 +446,23 @@ func convex(c *contactSet, a, b place) []touch {
 	radius := radii[0].Plus(radii[1]).Materialize()
 	d.Scale = length(d.Solids[0].Size).Min(length(d.Solids[1].Size)).Materialize()
 	d.Far = as(c.margin.Slice(0, n), dtypes.Float64).Plus(radius).Neg().Materialize()
-	// Along the line of centres, and along the axes of both solids.
+	// Along the line of centres and the axes of both solids, and across these axes.
 	second := d.Solids[1]
-	directions := []algebra.Vector{normalized(second.Center), wide(unit(n, 0)), wide(unit(n, 1)), wide(unit(n, 2)),
-		second.Turn.X, second.Turn.Y, second.Turn.Z}
-	for _, axis := range directions[1:] {
-		directions = append(directions, axis.Neg())
+	edges := []algebra.Vector{wide(unit(n, 0)), wide(unit(n, 1)), wide(unit(n, 2))}
+	axes := []algebra.Vector{second.Turn.X, second.Turn.Y, second.Turn.Z}
+	both := slices.Concat(edges, axes)
+	directions := []algebra.Vector{normalized(second.Center)}
+	if len(c.prism) > 0 {
+		faces, slanted := d.Solids[0].faces()
+		directions, edges = append(directions, faces...), append(slanted, edges[2])
 	}
-	if prism := d.Solids[0]; len(prism.Prism) > 0 {
-		directions = append(directions, prism.apart(second)...)
+	for _, edge := range edges {
+		for _, axis := range axes {
+			both = append(both, normalized(edge.Cross(axis)))
+		}
+	}
+	for _, v := range both {
+		directions = append(directions, v, v.Neg())
 	}
 	d.Direction, d.Triangle.Weight = directions[0], [3]algebra.Num{constant(1), zero, zero}
 	for k := range d.Triangle.Points {

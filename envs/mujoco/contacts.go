@@ -221,8 +221,11 @@ func (m *Model) collides(p Pair) bool {
 // the heights, and if it does not touch very many cells.
 func (m *Model) onField(p Pair) bool {
 	const most = 512 // prisms
-	return m.field(p.Geom1) != nil && m.GeomMargin[p.Geom1]+m.GeomMargin[p.Geom2] == 0 && p.Explicit < 0 &&
-		m.points([2]int{p.Geom1, p.Geom2}) <= most
+	margin := m.GeomMargin[p.Geom1] + m.GeomMargin[p.Geom2]
+	if p.Explicit >= 0 {
+		margin = m.PairMargin[p.Explicit]
+	}
+	return m.field(p.Geom1) != nil && margin == 0 && m.points([2]int{p.Geom1, p.Geom2}) <= most
 }
 
 // field returns the height field of a geom; nil if it is none or the model lacks its data.

@@ -166,7 +166,9 @@ def reference(path, pairs, out):
     m.opt.ccd_iterations, m.opt.ccd_tolerance = 300, 1e-14
     # The search on a height field ends early if the other geom is a box or a mesh, unless a margin makes them smooth: it
     # takes two corners of the same geom for the same, since corners of prisms have no number (version 4.0).
-    m.geom_margin[(m.geom_type == mujoco.mjtGeom.mjGEOM_HFIELD) & (m.geom_margin == 0)] = 1e-12
+    field = m.geom_type == mujoco.mjtGeom.mjGEOM_HFIELD
+    m.geom_margin[field & (m.geom_margin == 0)] = 1e-12
+    m.pair_margin[(field[m.pair_geom1] | field[m.pair_geom2]) & (m.pair_margin == 0)] = 1e-12
     m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
     T = round(1 / (held * m.opt.timestep))
     arrays, states, between = {"frame_skip": np.array(held)}, {"free": [], "touch": []}, []
