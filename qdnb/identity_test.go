@@ -339,6 +339,8 @@ func TestLoad(t *testing.T) {
 	longer.Budget = Generations(5)
 	fails("ended before the budget of the Spec, 5 generations: train it", longer)
 	errtest.Equal(t, "folders that Load leaves", len(nb.Must(filepath.Glob(filepath.Join(folder, "*")))), 2)
+	must.Do(os.Remove(filepath.Join(run.Dir, "status.json"))) // as if it had been interrupted while it was compiled
+	fails("(its code (Mix) changed since "+run.Name()+", which saved no generation)", changed)
 }
 
 func TestFresh(t *testing.T) {

@@ -229,6 +229,28 @@ func TestLateStateOfALoop(t *testing.T) {
 	errtest.Want(t, err, "the checkpoint has 1., which State did not list before the first Step")
 }
 
+// stateless is a loop whose search has no checkpoint.
+type stateless struct{ noveltyGA }
+
+type statelessSearch struct{ *noveltySearch }
+
+func (a *stateless) New(p *xla.Platform, env envs.Env, seed int64) (algorithms.Search, error) {
+	s, err := a.noveltyGA.New(p, env, seed)
+	if err != nil {
+		return nil, err
+	}
+	return statelessSearch{s.(*noveltySearch)}, nil
+}
+
+func (statelessSearch) State() *xla.Checkpoint { return nil }
+
+// A search without a checkpoint is an error before its first step.
+func TestLoopWithoutState(t *testing.T) {
+	loop := &stateless{*loops["novelty-ga"]().(*noveltyGA)}
+	errtest.Want(t, errtest.Of(qdnb.Train(t.Context(), qdnb.Spec{Name: "stateless", Env: "pointmaze", Runs: t.TempDir(),
+		Backend: "go", Budget: qdnb.Generations(1), Quiet: true, Loop: loop})), "State of the search of stateless returned nil")
+}
+
 // loops are small custom loops, by name.
 var loops = map[string]func() algorithms.Algorithm{
 	"novelty-ga": func() algorithms.Algorithm {

@@ -126,10 +126,10 @@ var fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]{0,99}$`)
 // or the hyperparameters are not a JSON object. It does not check that the algorithm and the
 // environment exist.
 func (c Config) Validate() error {
-	for _, field := range [][2]string{{"algorithm", c.Algorithm}, {"env", c.Env}} {
+	for _, field := range [][2]string{{"algorithm or variant", c.Algorithm}, {"environment", c.Env}} {
 		if !fileName.MatchString(field[1]) {
-			return names.Wrongf("%s %s is not a valid name; use up to 100 letters, digits and + . _ -",
-				field[0], names.Quote(field[1]))
+			return names.Wrongf("the name of the %s is %s, which cannot be part of a folder's name: use up to 100 letters, "+
+				"digits and + . _ -", field[0], names.Quote(field[1]))
 		}
 	}
 	object, err := canonical(c.hyperparameters())

@@ -128,7 +128,7 @@ func TestEditedConfigIsRefused(t *testing.T) {
 		strings.Replace(text, `"seed"`, `"sed"`, 1):   `did you mean "seed"?`,
 		text[:len(text)/2]:                            "ends too early",
 		"":                                            "ends too early",
-		strings.Replace(text, "pointmaze", "../../etc", 1): "not a valid name",
+		strings.Replace(text, "pointmaze", "../../etc", 1): "cannot be part of a folder's name",
 	} {
 		must.Do(os.WriteFile(path, []byte(edit), 0o666))
 		errtest.Want(t, errtest.Of(Create(root, testConfig(t))), want, path)

@@ -29,8 +29,8 @@ type AdaptSpec struct {
 	// part of the configuration of the results.
 	SkillsBudget runs.Budget
 
-	// Environment is needed by a run in a custom environment: that environment, or another one of
-	// the same name. Its code is part of the identity of the results.
+	// Environment is needed by a run in a custom environment, but for that of a Robot: that environment, or another one
+	// of the same name. Its code is part of the identity of the results.
 	Environment envs.Env
 
 	// Policy is the architecture of a run whose policies have code of the user. Its code, too, is part of
@@ -110,6 +110,11 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	}
 	var config runs.Config
 	var err error
+	if s.Environment == nil && s.Skills.Robot() != "" {
+		if s.Environment, err = policies.Environment(s.Skills); err != nil {
+			return nil, err
+		}
+	}
 	if panicked := xla.CatchUse("AdaptSpec", s, func() {
 		config, err = s.Config(s.Skills.Config, cmp.Or(s.SkillsBudget, s.Skills.Status.Budget))
 	}); panicked != nil {

@@ -40,8 +40,11 @@ func (t Training) changed() string {
 	if newest == nil {
 		return ""
 	}
-	return fmt.Sprintf("its code (%s) changed since %s of %s", strings.Join(t.Own, ", "), newest.Name(),
-		newest.Status.Updated.Local().Format("2 January 2006, 15:04"))
+	when := ", which saved no generation" // such as one that was interrupted while it was compiled
+	if saved := newest.Status.Updated; !saved.IsZero() {
+		when = " of " + saved.Local().Format("2 January 2006, 15:04")
+	}
+	return fmt.Sprintf("its code (%s) changed since %s%s", strings.Join(t.Own, ", "), newest.Name(), when)
 }
 
 // outdated says which outputs of a notebook show other settings than those of a run that a cell now trains or

@@ -179,7 +179,9 @@ func (s *session) compile(arrays map[string]npz.Array) (err error) {
 	if s.search, err = s.Training.search(s.platform); err != nil {
 		return err
 	}
-	s.stored = s.search.State()
+	if s.stored = s.search.State(); s.stored == nil {
+		return fmt.Errorf("State of the search of %s returned nil: return a checkpoint, such as xla.Stored()", s.Config.Algorithm)
+	}
 	var ok bool
 	if s.table, ok = s.search.(*adapting); ok {
 		s.Spec.Budget.Evaluations, s.table.watch = s.table.total(), s.watch

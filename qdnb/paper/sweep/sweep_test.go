@@ -103,7 +103,7 @@ func TestReadRefuses(t *testing.T) {
 			`the line was edited; if that was intended, empty the hash`},
 		{"the same line", good[0], `plan:2: duplicate of line 1`},
 		{"no label", `{"experiment":"a","run":{"algorithm":"a","env":"b"}}`, `plan:2: it needs both "experiment" and "label"`},
-		{"no run", `{"experiment":"a","label":"b"}`, `plan:2: run: algorithm "" is not a valid name`},
+		{"no run", `{"experiment":"a","label":"b"}`, `plan:2: run: the name of the algorithm or variant is ""`},
 		{"a list", `[]`, `plan:2: [] is not an object`},
 		{"needs that are none",
 			`{"experiment":"a","label":"b","needs":3,"run":{"algorithm":"a","env":"b"}}`,
