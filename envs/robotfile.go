@@ -46,8 +46,21 @@ func (r StoredRobot) String() string {
 	if slices.ContainsFunc(lists.Indices(r.Model.Sizes.NU), func(i int) bool { return isServo(r.Model, i) }) {
 		actions = fmt.Sprintf("servos turn by up to %g from the default pose", t.Reach)
 	}
-	return fmt.Sprintf("%s; feet %s, %s; %s; %d steps of %g s", what, strings.Join(t.Feet, ", "), touch, actions, t.Steps,
-		t.ControlStep)
+	return fmt.Sprintf("%s; feet %s, %s; %s; %d steps of %g s%s", what, strings.Join(t.Feet, ", "), touch, actions, t.Steps,
+		t.ControlStep, t.disturbed())
+}
+
+// disturbed says what a task varies, and on which terrain it is.
+func (t RobotTask) disturbed() (text string) {
+	if g := t.Terrain; g != nil {
+		all := slices.Concat(g.Heights...)
+		text = fmt.Sprintf("; terrain of %d x %d cells of %g m, %.3f to %.3f m high", len(g.Heights), len(g.Heights[0]), g.Cell,
+			slices.Min(all), slices.Max(all))
+	}
+	for i, v := range t.Vary {
+		text += [2]string{"; each episode draws ", ", "}[min(i, 1)] + v.String()
+	}
+	return text
 }
 
 // MarshalJSON writes the compiled model with the task added, so that the file is a compiled model, too.
@@ -121,11 +134,14 @@ func (t RobotTask) or(other RobotTask) RobotTask {
 func Robot(env Env) (StoredRobot, bool) {
 	if r := RigidOf(env); r != nil && r.robot != nil {
 		now := *r
+		made := *r.made
 		now.robot, now.made = nil, nil
-		now.Vary = slices.DeleteFunc(slices.Clone(r.Vary), func(v Variation) bool {
-			return slices.Equal(v.Lower, v.Upper) && slices.Equal(v.Lower, r.nominal(v.Quantity))
-		})
-		return *r.robot, same(reflect.ValueOf(now), reflect.ValueOf(*r.made))
+		for _, vary := range []*[]Variation{&now.Vary, &made.Vary} {
+			*vary = slices.DeleteFunc(slices.Clone(*vary), func(v Variation) bool {
+				return slices.Equal(v.Lower, v.Upper) && slices.Equal(v.Lower, r.nominal(v.Quantity))
+			})
+		}
+		return *r.robot, same(reflect.ValueOf(now), reflect.ValueOf(made))
 	}
 	return StoredRobot{}, false
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -48,6 +49,10 @@ type RobotTask struct {
 	// a gait rather than discover one. Position servos lift diagonal feet together, by 0.1 m in a linear estimate, and
 	// the phase is observed. 0: nothing moves.
 	Stride float64 `json:"stride,omitzero"`
+	// Vary is drawn for each episode; see [Rigid]. Empty, but not nil: nothing, also where the robot.json of a run varies.
+	Vary []Variation `json:"vary,omitempty"`
+	// Terrain replaces the planes of the model. One without heights is none, also where the robot.json of a run has one.
+	Terrain *mujoco.Terrain `json:"terrain,omitempty"`
 }
 
 // velocityCommands are the Commands of a task that has none: ahead, in curves and sideways.
@@ -101,6 +106,9 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 	case t.Task != Velocity && (t.Commands != nil || t.Stride != 0):
 		return t, names.Wrongf("commands and stride are of the task %s: set it (Task, --task)", Velocity)
 	}
+	if t.Terrain != nil && reflect.ValueOf(*t.Terrain).IsZero() {
+		t.Terrain = nil
+	}
 	for _, c := range t.Commands {
 		if slices.ContainsFunc(c[:], func(v float64) bool { return !(math.Abs(v) <= 100) }) {
 			return t, names.Wrongf("a command is up to 100 m/s or rad/s either way, not %g (Commands, --commands)", c)
@@ -114,6 +122,12 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 	t.ControlStep = system.ControlStep() // of whole time steps
 	length := robotTasks[slices.Index(RobotTasks(), t.Task)].length
 	t.Steps = cmp.Or(t.Steps, max(1, int(math.Round(length/t.ControlStep))))
+	t.Vary = slices.Clone(t.Vary)
+	for i, v := range t.Vary { // pushes during an episode, which is shorter than the default allows for
+		if whole := float64(t.Steps) * t.ControlStep; v.Quantity == PushSpeed && v.Every == ([2]float64{}) {
+			t.Vary[i].Every = [2]float64{whole / 4, whole / 2}
+		}
+	}
 	if len(system.JointAxes()) == 0 {
 		return t, errors.New("the robot cannot walk, since it has no hinge or slide joints: write a task for it, as " +
 			"docs/guides/add-an-environment.md says")
@@ -126,6 +140,11 @@ func (t RobotTask) Complete(m mujoco.Model) (RobotTask, error) {
 	}
 	if !slices.Contains(bodies[1:], t.Trunk) { // the world does not walk
 		return t, names.Unknown("trunk", t.Trunk, bodies[1:])
+	}
+	if t.Terrain != nil && !slices.ContainsFunc(grounded(system), func(g groundPair) bool {
+		return m.GeomType[g.ground] == mujoco.Plane
+	}) {
+		return t, names.Wrongf("a terrain replaces the plane that the robot stands on, and there is none%s", noGround)
 	}
 	if t.Feet == nil {
 		if t.Feet, err = feetOf(system, slices.Index(bodies, t.Trunk)); err != nil {
@@ -182,6 +201,7 @@ func (t RobotTask) System(m mujoco.Model) (*mujoco.System, error) {
 			}
 		}
 	}
+	options.Terrain = t.Terrain
 	return mujoco.NewSystem(m, options)
 }
 
@@ -203,10 +223,10 @@ func (t RobotTask) Environment(m mujoco.Model) (*Rigid, error) {
 		d.Lower, d.Upper = append(d.Lower, 0), append(d.Upper, 1)
 		d.Components = append(d.Components, "contact of "+foot)
 	}
-	r := &Rigid{System: system, Noise: t.Noise, Grounded: len(m.KeyQPos) == 0, Latency: t.Latency, Drive: t.drive(system),
+	r := &Rigid{System: system, Noise: t.Noise, Latency: t.Latency, Drive: t.drive(system), Vary: t.Vary,
 		Settings: Spec{Name: t.Name, Actions: system.Actions(), Length: t.Steps, Descriptor: d},
 		Describe: func(m StepView) *Node { return m.Touching(t.Feet...) }}
-	r.Done = t.fallen(system)
+	r.Done, r.Grounded = t.fallen(system)
 	r.Leg = t.leg(system)
 	robotTasks[slices.Index(RobotTasks(), t.Task)].define(t, r, system)
 	made := *r
@@ -265,8 +285,10 @@ func (t RobotTask) drive(system *mujoco.System) func(action *Node) *Node {
 }
 
 // fallen reports where the trunk is below half of its height above the ground when the robot stands in the default pose,
-// or tilted by more than 60 degrees from there.
-func (t RobotTask) fallen(system *mujoco.System) func(m StepView) *Node {
+// or tilted by more than 60 degrees from there. On a terrain, its height is that above the lowest foot. lands says that
+// episodes have to be put on the ground: there is no keyframe, or it is off the ground by more than a quarter of the
+// trunk's height, or the ground is a terrain.
+func (t RobotTask) fallen(system *mujoco.System) (down func(m StepView) *Node, lands bool) {
 	places, err := system.Places()
 	trunk := slices.Index(system.BodyNames(), t.Trunk)
 	if err != nil {
@@ -281,17 +303,31 @@ func (t RobotTask) fallen(system *mujoco.System) func(m StepView) *Node {
 			gap = min(gap, bottom(m, pair.geom, places[body])-ground)
 		}
 	}
-	lands := len(m.KeyQPos) == 0 && m.BodyJntNum[root] == 1 && m.JntType[m.BodyJntAdr[root]] == mujoco.Free
-	if !math.IsInf(gap, 1) && (lands || gap > (stands-ground)/4) { // else it stands, or falls first
+	off := !math.IsInf(gap, 1) && math.Abs(gap) > (stands-ground)/4
+	lands = len(m.KeyQPos) == 0 || t.Terrain != nil || off
+	falls := gap > 0 && off // else it stands, unless it can be put on the ground
+	if free := m.BodyJntNum[root] == 1 && m.JntType[m.BodyJntAdr[root]] == mujoco.Free; !math.IsInf(gap, 1) &&
+		(lands && free || falls) {
 		stands -= gap
 	}
-	least := ground + (stands-ground)/2
+	least, feet := ground+(stands-ground)/2, t.soles(system)
+	if t.Terrain != nil {
+		least = math.Inf(-1)
+		for _, s := range feet {
+			least = max(least, (places[trunk].Position[2]-s.home[2])/2)
+		}
+	}
 	return func(m StepView) *Node {
 		frame := m.Frame(t.Trunk)
 		now := toLocal(frame, [3]*Node{ZerosLike(frame.Position[2]), ZerosLike(frame.Position[2]), OnesLike(frame.Position[2])})
 		upright := Add(Add(MulScalar(now[0], up[0]), MulScalar(now[1], up[1])), MulScalar(now[2], up[2]))
-		return Or(LessThan(frame.Position[2], ConstAs(upright, least)), LessThan(upright, ConstAs(upright, 0.5)))
-	}
+		height := frame.Position[2]
+		if t.Terrain != nil {
+			heights, _ := feet.motion(m)
+			height = Sub(height, ReduceMin(heights, 0))
+		}
+		return Or(LessThan(height, ConstAs(upright, least)), LessThan(upright, ConstAs(upright, 0.5)))
+	}, lands
 }
 
 // leg returns the joints with actuators between the trunk and the first foot, which ActuatorsMultiplier weakens.

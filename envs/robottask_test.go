@@ -88,7 +88,8 @@ func TestGuessesOfRobots(t *testing.T) {
 	}
 }
 
-// A robot has fallen where its trunk is below half of its height above the ground, wherever its file places both.
+// A robot starts on the ground, and has fallen where its trunk is below half of its height above it, wherever its file
+// places both.
 func TestFallenRobots(t *testing.T) {
 	for name, change := range map[string]func(*mujoco.Model){
 		"as it is":   func(*mujoco.Model) {},
@@ -103,7 +104,6 @@ func TestFallenRobots(t *testing.T) {
 		go1.KeyQPos[0][2] += 1 // a keyframe in the air
 		for _, model := range []mujoco.Model{ant, go1} {
 			env := must.Get(envs.RobotTask{Name: "robot"}.Environment(model))
-			env.Grounded = true
 			out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) (out []*Node) {
 				s := env.Reset(random.KeyOf(in[0]).Split(2))
 				lower := slices.Clone(s.PhysicsState)
@@ -128,7 +128,10 @@ func TestFallenRobots(t *testing.T) {
 // A compiled model and its task are read as they were written, and are a compiled model, too.
 func TestStoredRobots(t *testing.T) {
 	for name, model := range map[string]mujoco.Model{"go1": robots.Go1(), "humanoid": robots.Gymnasium("humanoid")} {
-		env := must.Get(envs.RobotTask{Name: name, Steps: 50, Forward: "-y"}.Environment(model))
+		rough := mujoco.RoughGround(3, 0.1, 0.3, 0)
+		task := envs.RobotTask{Name: name, Steps: 50, Forward: "-y", Terrain: &rough, Vary: []envs.Variation{
+			envs.Vary(envs.FrictionMultiplier, 0.5, 1.5), envs.Vary(envs.GravityMultiplier, 1, 1), envs.Vary(envs.PushSpeed, 0, 1)}}
+		env := must.Get(task.Environment(model))
 		robot, _ := envs.Robot(env)
 		text := must.Get(json.Marshal(robot))
 		if again := must.Get(mujoco.ReadModel(bytes.NewReader(text))); !reflect.DeepEqual(again, model) {
@@ -140,9 +143,19 @@ func TestStoredRobots(t *testing.T) {
 		if !ok || !reflect.DeepEqual(read, robot) {
 			t.Errorf("%s is read as %+v, not %+v", name, read.Task, robot.Task)
 		}
+		errtest.Contains(t, robot.String(), "; terrain of 3 x 3 cells of 0.3 m, ",
+			"; each episode draws friction 0.5 to 1.5, gravity 1 to 1, push 0 to 1")
+		whole := float64(robot.Task.Steps) * robot.Task.ControlStep
+		errtest.Equal(t, "seconds between pushes", robot.Task.Vary[2].Every, [2]float64{whole / 4, whole / 2})
+		task.Vary, task.Terrain = []envs.Variation{}, &mujoco.Terrain{}
+		nothing, _ := envs.Robot(must.Get(envs.ReadRobot(t.Context(), path, task)))
+		errtest.Equal(t, "neither", fmt.Sprint(len(nothing.Task.Vary), nothing.Task.Terrain), "0 <nil>")
+		task.Vary, task.Terrain = nil, nil
+		env = must.Get(task.Environment(model))
 		if _, ok := envs.Robot(must.Get(envs.Adjust(env, envs.MassMultiplier))); !ok {
 			t.Error("a task under nominal conditions does not count as that of the robot")
 		}
+		robot, _ = envs.Robot(env)
 		height := func(_, after envs.StepView, _ *Node) *Node { return after.Frame(robot.Task.Trunk).Position[2] }
 		for what, change := range map[string]func(*envs.Rigid){
 			"reward":    func(r *envs.Rigid) { r.Reward = height },

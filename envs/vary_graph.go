@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -20,15 +21,26 @@ import (
 // ranges of a task are points, it is adjustable: evaluations set the values, as adaptation does, and one program
 // serves all of them.
 type Variation struct {
-	Quantity Perturbation
+	Quantity Perturbation `json:"quantity"`
 	// Of names the elements that change: bodies (mass, center), geoms or bodies (friction), the joints of actuators
 	// (actuators, gain), joints (damping, armature), or the body to push. nil: all; for actuators [Rigid.Leg], if it has
 	// any; for pushes the first free body. Brax's engine changes the masses, frictions and dampings of all elements
 	// together, and pushes the whole robot.
-	Of           []string
-	Lower, Upper []float64  // of each component of the quantity
-	Apart        bool       // each of Of has a value of its own
-	Every        [2]float64 // the least and the greatest time between pushes, s; {}: 5 to 10 s
+	Of    []string   `json:"of,omitempty"`
+	Lower []float64  `json:"lower"` // of each component of the quantity
+	Upper []float64  `json:"upper"`
+	Apart bool       `json:"apart,omitzero"` // each of Of has a value of its own
+	Every [2]float64 `json:"every,omitzero"` // the least and the greatest time between pushes, s; {}: 5 to 10 s
+}
+
+// String is the quantity and its range, as in "mass/trunk 0.9 to 1.1".
+func (v Variation) String() string {
+	text := strings.Join(append([]string{string(v.Quantity)}, v.Of...), "/")
+	limit := func(x []float64) string {
+		x = slices.Clone(x)
+		return strings.Trim(fmt.Sprint(slices.Compact(x)), "[]")
+	}
+	return fmt.Sprintf("%s %s to %s", text, limit(v.Lower), limit(v.Upper))
 }
 
 // Vary is a Variation whose components all lie between two limits.
@@ -376,7 +388,7 @@ func (r *Rigid) checkVariation(v Variation) error {
 		}
 	case v.Quantity == TerrainMultiplier || v.Quantity == TerrainOffset:
 		if robot.Terrain() == nil {
-			return fmt.Errorf("the robot stands on a plane: set a Terrain in mujoco.Options")
+			return fmt.Errorf("the robot stands on a plane: give it a Terrain (mujoco.Options, --terrain)")
 		}
 	}
 	if len(v.Of) > 0 && kind == "" && isMuJoCo {

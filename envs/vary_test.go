@@ -453,7 +453,7 @@ func TestVariationsThatCannotBe(t *testing.T) {
 		`unknown body to vary mass "for"; did you mean "four"?`:  envs.Vary(envs.MassMultiplier, 1, 2, "for"),
 		`unknown geom or body to vary friction "flor"; did you`:  envs.Vary(envs.FrictionMultiplier, 1, 2, "flor"),
 		`unknown joint to vary damping "hip"`:                    envs.Vary(envs.DampingMultiplier, 1, 2, "hip"),
-		"set a Terrain in mujoco.Options":                        envs.Vary(envs.TerrainMultiplier, 0, 1),
+		"give it a Terrain (mujoco.Options, --terrain)":          envs.Vary(envs.TerrainMultiplier, 0, 1),
 		"nothing can be pushed":                                  envs.Vary(envs.PushSpeed, 0, 1, "one"),
 		"has no target to move":                                  envs.Vary(envs.TargetPosition, 0, 1),
 		"gravity is not of single elements, such as four: leave": envs.Vary(envs.GravityMultiplier, 1, 2, "four"),

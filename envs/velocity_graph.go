@@ -152,23 +152,11 @@ func (t RobotTask) steps(system *mujoco.System) func(before StepView) *Node {
 	if err != nil {
 		panic(err) // the default angles fit
 	}
-	world := func(body int, v [3]float64) (at [3]float64) {
-		turn := rotationOf(places[body].Rotation)
-		for i := range at {
-			at[i] = turn[i][0]*v[0] + turn[i][1]*v[1] + turn[i][2]*v[2]
-		}
-		return at
-	}
 	var feet [][3]float64
 	middle := [2]float64{}
 	for _, s := range t.soles(system) {
-		body := slices.Index(system.BodyNames(), s.body)
-		foot := world(body, s.at)
-		for i := range foot {
-			foot[i] += places[body].Position[i]
-		}
-		feet = append(feet, foot)
-		middle[0], middle[1] = middle[0]+foot[0]/float64(len(t.Feet)), middle[1]+foot[1]/float64(len(t.Feet))
+		feet = append(feet, s.home)
+		middle[0], middle[1] = middle[0]+s.home[0]/float64(len(t.Feet)), middle[1]+s.home[1]/float64(len(t.Feet))
 	}
 	lifts := [2][]float32{make([]float32, m.Sizes.NU), make([]float32, m.Sizes.NU)} // of both halves, rad or m
 	for i, foot := range feet {
@@ -186,7 +174,7 @@ func (t RobotTask) steps(system *mujoco.System) func(before StepView) *Node {
 				continue
 			}
 			body := m.JntBodyID[id]
-			turns, anchor := world(body, m.JntAxis[id]), world(body, m.JntPos[id])
+			turns, anchor := turned(places[body], m.JntAxis[id]), turned(places[body], m.JntPos[id])
 			var arm [2]float64
 			for i := range arm {
 				arm[i] = foot[i] - anchor[i] - places[body].Position[i]
@@ -212,8 +200,17 @@ func (t RobotTask) steps(system *mujoco.System) func(before StepView) *Node {
 type soles []sole
 
 type sole struct {
-	body string
-	at   [3]float64
+	body     string
+	at, home [3]float64 // in the body, and in the world in the default pose
+}
+
+// turned returns a vector of a body in the axes of the world.
+func turned(body algebra.Place, v [3]float64) (at [3]float64) {
+	turn := rotationOf(body.Rotation)
+	for i := range at {
+		at[i] = turn[i][0]*v[0] + turn[i][1]*v[1] + turn[i][2]*v[2]
+	}
+	return at
 }
 
 func (t RobotTask) soles(system *mujoco.System) (all soles) {
@@ -233,6 +230,10 @@ func (t RobotTask) soles(system *mujoco.System) (all soles) {
 		s := sole{body: foot}
 		if lowest >= 0 {
 			s.at = m.GeomPos[lowest]
+		}
+		s.home = turned(places[body], s.at)
+		for i, x := range places[body].Position {
+			s.home[i] += x
 		}
 		all = append(all, s)
 	}

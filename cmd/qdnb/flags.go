@@ -4,11 +4,17 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
+	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/mujoco"
+	"example.com/qdnb/internal/lists"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla/backend"
@@ -142,5 +148,71 @@ func (v *velocities) UnmarshalText(text []byte) error {
 		}
 		*v = append(*v, next)
 	}
+	return nil
+}
+
+// variations are those of a flag such as friction=0.5:1.5,mass/trunk=0.9:1.1; none, but not nil, if it is none.
+type variations []envs.Variation
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (v *variations) UnmarshalText(text []byte) error {
+	*v = variations{}
+	if string(text) == "none" {
+		return nil
+	}
+	for part := range strings.SplitSeq(string(text), ",") {
+		what, limits, _ := strings.Cut(part, "=")
+		quantity, of, single := strings.Cut(what, "/")
+		low, high, ranged := strings.Cut(limits, ":")
+		if !ranged {
+			high = low
+		}
+		lower, wrong := strconv.ParseFloat(low, 64)
+		upper, wrongToo := strconv.ParseFloat(high, 64)
+		if wrong != nil || wrongToo != nil {
+			return fmt.Errorf("%q is neither none nor a list of quantities with their ranges, such as friction=0.5:1.5,"+
+				"mass/trunk=0.9:1.1", text)
+		}
+		if known := envs.Perturbations(); !slices.Contains(known, envs.Perturbation(quantity)) {
+			return names.Unknown("quantity", quantity, lists.Map(known, func(p envs.Perturbation) string { return string(p) }))
+		}
+		next := envs.Vary(envs.Perturbation(quantity), lower, upper)
+		if single {
+			next.Of = []string{of}
+		}
+		*v = append(*v, next)
+	}
+	return nil
+}
+
+// terrain is that of a flag such as rough:0.05 or stairs:0.1:0.4; without cells if it is none.
+type terrain mujoco.Terrain
+
+// terrains are the kinds with their heights and widths of cells, m, unless the flag has them.
+var terrains = map[string]struct {
+	height, cell float64
+	make         func(height, cell float64) mujoco.Terrain
+}{
+	"none":   {0, 0, func(_, _ float64) mujoco.Terrain { return mujoco.Terrain{} }},
+	"rough":  {0.05, 0.25, func(height, cell float64) mujoco.Terrain { return mujoco.RoughGround(64, height, cell, 0) }},
+	"stairs": {0.1, 0.4, func(height, cell float64) mujoco.Terrain { return mujoco.Stairs(20, cell, height, cell) }},
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (t *terrain) UnmarshalText(text []byte) error {
+	parts := strings.Split(string(text), ":")
+	kind, ok := terrains[parts[0]]
+	if !ok {
+		return names.Unknown("terrain", parts[0], slices.Sorted(maps.Keys(terrains)))
+	}
+	sizes := []*float64{&kind.height, &kind.cell}
+	for i, part := range parts[1:] {
+		x, err := strconv.ParseFloat(part, 64)
+		if err != nil || i >= len(sizes) {
+			return fmt.Errorf("%q is no terrain with a height and a width of cells in m, such as rough:0.05:0.25", text)
+		}
+		*sizes[i] = x
+	}
+	*t = terrain(kind.make(kind.height, kind.cell))
 	return nil
 }

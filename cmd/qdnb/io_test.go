@@ -180,7 +180,33 @@ func TestTrainRobot(t *testing.T) {
 	_, stderr = succeed(t, extended...)
 	errtest.Contains(t, stderr, "qdnb: resuming "+filepath.Base(run)+" at generation 1\n")
 
+	disturbed := append(slices.Clone(train), "--terrain", "rough:0.03", "--vary", "friction=0.5:1.5,mass/torso=0.9:1.1")
+	disturbed[2] = filepath.Join(run, "robot.json")
+	stdout, _ = succeed(t, disturbed...)
+	other := strings.Fields(stdout)[1]
+	if other == run {
+		t.Errorf("terrain and randomisation do not make another run")
+	}
+	disturbed[2] = filepath.Join(other, "robot.json")
+	again, _ = succeed(t, disturbed[:len(disturbed)-4]...)
+	errtest.Equal(t, "randomised as stored", again, strings.ReplaceAll(stdout, run, other))
+	const said = "terrain of 64 x 64 cells of 0.25 m, 0.000 to 0.030 m high; each episode draws friction 0.5 to 1.5, " +
+		"mass/torso 0.9 to 1.1\n"
+	stdout, _ = succeed(t, "show", other)
+	errtest.Contains(t, stdout, "\ntask           torso walks along x; feet foot", said)
+	task := must.Get(envs.ReadRobot(t.Context(), disturbed[2], envs.RobotTask{}))
+	robot, _ := envs.Robot(task)
+	errtest.Equal(t, "MuJoCo plays it", leftOut(robot.Task), "on the plane of the robot's file in place of the terrain, and "+
+		"without what each episode draws (friction 0.5 to 1.5, mass/torso 0.9 to 1.1)")
+	adapted := must.Get(qdnb.Adapt(t.Context(), qdnb.AdaptSpec{Skills: must.Get(runs.Open(other)), Backend: "go", Episodes: 2,
+		Perturbation: envs.FrictionMultiplier, Values: [][]float64{{0.5}}, Runs: folder, Quiet: true}))
+	errtest.Equal(t, "adapted", adapted.Status.Finished, true)
+
 	refuses(t, []mistake{
+		{[]string{"train", "--robot", disturbed[2], "--vary", "mass"}, exitUsage, "neither none nor a list of quantities"},
+		{[]string{"train", "--robot", disturbed[2], "--vary", "mas=1:2"}, exitUsage, `did you mean "mass"`},
+		{[]string{"train", "--robot", disturbed[2], "--terrain", "hills"}, exitUsage, "known: none, rough, stairs"},
+		{[]string{"train", "--robot", disturbed[2], "--terrain", "rough:x"}, exitUsage, "such as rough:0.05:0.25"},
 		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--feet", "toe"}, exitUsage, "unknown foot"},
 		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--task", "walc"}, exitUsage, `did you mean "walk"`},
 		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--commands", "1,0"}, 2, "neither drawn nor a list"},

@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/mujoco/compiler"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/internal/progress"
@@ -93,6 +94,9 @@ func (c *playCmd) Run(ctx context.Context) error {
 	} else {
 		fmt.Fprint(stdout, found)
 	}
+	if left := leftOut(played.Task); left != "" {
+		fmt.Fprintf(os.Stderr, "note: both engines play %s\n", left)
+	}
 	if unseen != nil {
 		fmt.Fprintf(os.Stderr, "note: %s\n", unshown(unseen, c.Out))
 	}
@@ -107,6 +111,18 @@ func (c *playCmd) Run(ctx context.Context) error {
 		fmt.Fprintf(stdout, "movie          %s (%d kB)\n", c.Out, size/1000)
 	}
 	return err
+}
+
+// leftOut says without which parts of a task both engines play, since MuJoCo lacks them; "" means none.
+func leftOut(task envs.RobotTask) string {
+	var all []string
+	if task.Terrain != nil {
+		all = append(all, "on the plane of the robot's file in place of the terrain")
+	}
+	if len(task.Vary) > 0 {
+		all = append(all, "without what each episode draws ("+strings.Join(lists.Map(task.Vary, envs.Variation.String), ", ")+")")
+	}
+	return strings.Join(all, ", and ")
 }
 
 // unshown says what helps if MuJoCo cannot draw. The errors of OpenGL are long, and a file is drawn without.

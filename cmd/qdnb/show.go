@@ -73,6 +73,13 @@ func (c *showCmd) Run(ctx context.Context) error {
 	printRun(run, c.Verbose)
 	var origins session.Origins
 	fmt.Fprintf(stdout, "programs       %s\n", programs(&origins, run))
+	if run.Robot() != "" {
+		if env, err := policies.Environment(run); err == nil {
+			if robot, ok := envs.Robot(env); ok {
+				fmt.Fprintf(stdout, "task           %s\n", robot)
+			}
+		}
+	}
 	paths, err := draw(ctx, run, dir, c.Format, qdnb.PlaySpec{Seed: c.Seed, Backend: c.Backend})
 	for _, path := range paths {
 		fmt.Fprintf(stdout, "figure         %s\n", path)

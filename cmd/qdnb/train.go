@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/records"
@@ -68,12 +69,15 @@ type robotFlags struct {
 	LinkContacts int        `name:"link-contacts" placeholder:"N"`
 	Commands     velocities `placeholder:"LIST"`
 	Stride       float64    `placeholder:"HZ"`
+	Vary         variations `placeholder:"LIST"`
+	Terrain      *terrain   `placeholder:"KIND"`
 }
 
 func (f robotFlags) task() envs.RobotTask {
 	return envs.RobotTask{Task: f.Task, Name: f.Name, Trunk: f.Trunk, Forward: f.Forward, Feet: f.Feet, Contacts: f.Contacts,
 		Reach: f.Reach, ControlStep: f.ControlStep, Steps: f.Steps, Latency: [2]int{0, f.Latency}, Keyframe: f.Keyframe,
-		IgnorePairs: f.IgnorePairs, LinkContacts: f.LinkContacts, Commands: f.Commands, Stride: f.Stride}
+		IgnorePairs: f.IgnorePairs, LinkContacts: f.LinkContacts, Commands: f.Commands, Stride: f.Stride,
+		Vary: f.Vary, Terrain: (*mujoco.Terrain)(f.Terrain)}
 }
 
 // Validate requires an environment and an algorithm, which a robot has by default.
@@ -90,7 +94,8 @@ func (c *trainCmd) Validate() error {
 		return errors.New("missing flags: " + strings.Join(missing, ", and "))
 	case c.Robot == "" && !reflect.DeepEqual(c.robotFlags, robotFlags{}):
 		return errors.New("--task, --name, --trunk, --forward, --feet, --contacts, --reach, --control-step, --steps, --latency, " +
-			"--keyframe, --ignore-pairs, --link-contacts, --commands and --stride are of a robot: add --robot FILE")
+			"--keyframe, --ignore-pairs, --link-contacts, --commands, --stride, --vary and --terrain are of a robot: add " +
+			"--robot FILE")
 	}
 	return nil
 }

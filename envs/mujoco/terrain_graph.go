@@ -16,8 +16,9 @@ import (
 // stand on it, at any size of the grid for the same cost: each end has a contact with the top of the column below it,
 // and one with the deepest of the three nearest columns that are higher.
 type Terrain struct {
-	Cell    float64     // width of a cell, m; more than the diameter of what stands on it
-	Heights [][]float64 // m above the plane: Heights[i][j] is that of the i-th cell along x and the j-th along y
+	Cell float64 `json:"cell"` // width of a cell, m; more than the diameter of what stands on it
+	// Heights[i][j] is that of the i-th cell along x and the j-th along y, m above the plane.
+	Heights [][]float64 `json:"heights"`
 }
 
 // Stairs is a terrain of steps up along x, of a width and a height in m, between flat ground before and after.

@@ -41,7 +41,7 @@ type Compared struct {
 	MuJoCo Walked // with all contacts of the model
 	// Same is with the contacts of the task only. It is MuJoCo if the task has all.
 	Same Walked
-	Task envs.RobotTask
+	Task envs.RobotTask // Here and there it is without its Vary and Terrain, which MuJoCo lacks.
 }
 
 // Walked is how episodes went in an engine.
@@ -80,7 +80,12 @@ func (s PeerSpec) play(ctx context.Context, run *runs.Run) (c Compared, err erro
 	if s.Cell >= 0 {
 		cells = []int{s.Cell}
 	}
-	c.Task = robot.Task
+	if c.Task = robot.Task; c.Task.Terrain != nil || len(c.Task.Vary) > 0 { // which MuJoCo lacks
+		robot.Task.Terrain, robot.Task.Vary = nil, nil
+		if rigid, err = robot.Task.Environment(robot.Model); err != nil {
+			return c, err
+		}
+	}
 	set, err := policies.Select(run, nil, cells)
 	if err != nil {
 		return c, err
