@@ -133,6 +133,8 @@ func (s Spec) Validate() error {
 	case s.Observations < 0 || s.Observations == 0 && s.Initial == [2]float64{} || s.Actions < 1 || s.Length < 1:
 		return fmt.Errorf("%s needs at least 1 observation (or 0 and a finite range Initial), 1 "+
 			"action and 1 step, not %d, %d and %d", s.Name, s.Observations, s.Actions, s.Length)
+	case max(s.Observations, s.Actions) > 1<<24: // products of more overflow
+		return fmt.Errorf("%s has %d observations and %d actions: want at most %d each", s.Name, s.Observations, s.Actions, 1<<24)
 	case !slices.IsSorted(s.Zero) || len(slices.Compact(slices.Clone(s.Zero))) < len(s.Zero) ||
 		len(s.Zero) > 0 && (s.Zero[0] < 0 || s.Zero[len(s.Zero)-1] >= s.Observations):
 		return fmt.Errorf("the components of %s's observations that are always 0 must ascend from 0 "+

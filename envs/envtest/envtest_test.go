@@ -105,6 +105,7 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 		return MulScalar(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions[0]), 0)
 	}
 	for want, broken := range map[string]slider{
+		"slider has 4611686018427387904 observations and":      {spec: func(s *envs.Spec) { s.Observations = 1 << 62 }},
 		"slider needs at least 1 observation":                  {spec: func(s *envs.Spec) { s.Observations = 0 }},
 		`limits of "share of the right" in slider are 2 and 1`: {spec: func(s *envs.Spec) { s.Descriptor.Lower[0] = 2 }},
 		"observations that are always 0 must ascend from 0 to at most 1, not [1 2]": {

@@ -110,7 +110,7 @@ func TestReadRefuses(t *testing.T) {
 			`needs: 3 is not a list`},
 		{"a need without a run",
 			`{"experiment":"a","label":"b","needs":[{}],"run":{"algorithm":"a","env":"b"}}`,
-			`needs[0]: algorithm`},
+			`needs[0]: the name of the algorithm`},
 	} {
 		errtest.Want(t, errtest.Of(Read(strings.NewReader(good[0]+"\n"+c.line+"\n"), "plan")), c.want)
 	}
