@@ -273,26 +273,19 @@ func (s *System) prepareContacts(pairs []Pair) {
 	sets, between := map[key][]geomPair{}, map[int][]*contactSet{}
 	var order []key
 	onTerrain := func(k key) bool { return s.options.Terrain != nil && k.shapes[0] == Plane }
-	vertices, faces, onFields := 0, 0, 0
 	s.crowded = s.options.crowded || s.crowds(pairs)
+	s.noteContacts(pairs)
 	for _, pair := range pairs {
 		p := s.parameters(pair)
 		k := key{shapes: m.shapes(p.geom), dim: p.dim}
 		if hull := m.hull(p.geom[1]); hull != nil && k.shapes[0] == Plane {
 			k.size = bits.Len(uint(len(hull.Vertices)))
-			vertices += len(hull.Vertices)
 		}
 		if field := m.field(p.geom[0]); field != nil {
 			k.cells = field.cells(m.reach(p.geom[1]))
 		}
 		for i, g := range p.geom {
 			k.groups[i] = s.groupOf(m.link(m.GeomBodyID[g]))
-		}
-		if searched(k.shapes) && k.shapes[0] > Sphere && k.shapes[0] != Ellipsoid && k.shapes[1] != Ellipsoid {
-			faces++
-		}
-		if k.shapes[0] == HField && k.shapes[1] >= Box {
-			onFields++
 		}
 		if !slices.Contains(k.groups[:], static) || s.crowded && !onTerrain(k) || searched(k.shapes) {
 			for i := range k.groups {
@@ -315,19 +308,6 @@ func (s *System) prepareContacts(pairs []Pair) {
 			order = append(order, k)
 		}
 		sets[k] = append(sets[k], p)
-	}
-	if vertices > 2000 {
-		s.notes = append(s.notes, fmt.Sprintf("meshes with %d vertices may touch planes, which is slow: Options.Contacts "+
-			"limits contacts to those that matter", vertices))
-	}
-	if faces > 0 && m.Opt.DisableFlags&DisableMultiCCD == 0 {
-		s.notes = append(s.notes, fmt.Sprintf("%d pairs of geoms have one contact each, the deepest, but several in MuJoCo "+
-			"where their faces lie on each other, unless the file has <flag multiccd=\"disable\"/>; IgnorePairs leaves them out",
-			faces))
-	}
-	if onFields > 0 {
-		s.notes = append(s.notes, fmt.Sprintf("contacts of %d pairs of a height field with a box or a mesh are deeper than in "+
-			"MuJoCo 4.0, which ends its search for them too early unless there is a margin: --verify gives it 1e-12 m", onFields))
 	}
 	for _, k := range order {
 		list := sets[k]
@@ -363,6 +343,37 @@ func (s *System) prepareContacts(pairs []Pair) {
 	// In parts the Panda compiles in a third of the time, and steps as fast. Unitree's G1 compiles in a quarter of 320 s
 	// of processor time, and takes 1.6 times as long to step.
 	s.parted = s.parted || s.crowded || len(s.selected) > 0 && m.Sizes.NV > 24
+}
+
+// noteContacts notes pairs whose contacts are slow or differ from MuJoCo's.
+func (s *System) noteContacts(pairs []Pair) {
+	m := s.model
+	vertices, faces, onFields := 0, 0, 0
+	for _, p := range pairs {
+		kind := m.shapes([2]int{p.Geom1, p.Geom2})
+		if hull := m.hull(p.Geom2); hull != nil && kind[0] == Plane {
+			vertices += len(hull.Vertices)
+		}
+		if searched(kind) && kind[0] > Sphere && kind[0] != Ellipsoid && kind[1] != Ellipsoid {
+			faces++
+		}
+		if kind[0] == HField && kind[1] >= Box {
+			onFields++
+		}
+	}
+	if vertices > 2000 {
+		s.notes = append(s.notes, fmt.Sprintf("meshes with %d vertices may touch planes, which is slow: Options.Contacts "+
+			"limits contacts to those that matter", vertices))
+	}
+	if faces > 0 && m.Opt.DisableFlags&DisableMultiCCD == 0 {
+		s.notes = append(s.notes, fmt.Sprintf("%d pairs of geoms have one contact each, the deepest, but several in MuJoCo "+
+			"where their faces lie on each other, unless the file has <flag multiccd=\"disable\"/>; IgnorePairs leaves them out",
+			faces))
+	}
+	if onFields > 0 {
+		s.notes = append(s.notes, fmt.Sprintf("contacts of %d pairs of a height field with a box or a mesh are deeper than in "+
+			"MuJoCo 4.0, which ends its search for them too early unless there is a margin: --verify gives it 1e-12 m", onFields))
+	}
 }
 
 // crowds reports whether contacts between links have far more rows than there are dofs, as those of hands, or whether a
