@@ -259,21 +259,25 @@ func TestUntilInterrupted(t *testing.T) {
 	errtest.Equal(t, "ticked before", ticked, true)
 }
 
-// Figures, pages and animations that a disk has no space for, or that exceed a limit, are one line that says what helps.
+// Figures, pages, animations, exports and results that a disk has no space for, or that exceed a limit, are one line that
+// says what helps.
 func TestFullDisk(t *testing.T) {
 	root := t.TempDir()
-	succeed(t, append([]string{"train", "--runs", root, "--generations", "1"}, small...)...)
-	for _, flag := range []string{"--figures=figures", "--html=a.html", "--gif=a.gif"} {
-		cmd := exec.Command("sh", "-c", `ulimit -f 8; exec "$@"`, "sh", program, "show", "map-elites", "--runs", root, flag)
+	succeed(t, append([]string{"train", "--runs", filepath.Join(root, "runs"), "--generations", "1"}, small...)...)
+	shipped := must.Get(filepath.Abs("../../notebooks/results-paper"))
+	for _, command := range []string{"show map-elites --figures figures", "show map-elites --html a.html",
+		"show map-elites --gif a.gif", "export --run map-elites --repertoire --out a.npz",
+		"sweep results --plan " + shipped + "/plan.jsonl --out results", "figures --in " + shipped + " --only table-3 --out figures"} {
+		cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 0; exec "$@"`, "sh", program}, strings.Fields(command)...)...)
 		cmd.Dir = root
 		out, _ := cmd.CombinedOutput()
 		lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(out)), "\n"), func(line string) bool {
 			return strings.HasPrefix(line, "error: coverage ") // of `make coverage`, whose counters do not fit, either
 		})
 		last := lines[len(lines)-1]
-		if errtest.Equal(t, flag, cmd.ProcessState.ExitCode(), 1); !strings.HasPrefix(last, "qdnb: ") ||
+		if errtest.Equal(t, command, cmd.ProcessState.ExitCode(), 1); !strings.HasPrefix(last, "qdnb: ") ||
 			!strings.HasSuffix(last, "file too large: free space, or choose another folder") || strings.Contains(last, ".writing") {
-			t.Errorf("%s: %s", flag, last)
+			t.Errorf("%s: %s", command, last)
 		}
 	}
 }

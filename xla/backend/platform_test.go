@@ -38,7 +38,9 @@ func TestUnusableBackendsGiveOneLine(t *testing.T) {
 	errtest.Want(t, err, "unknown backend")
 	missing := filepath.Join(t.TempDir(), "missing.so")
 	_, err = Open(t.Context(), missing)
-	errtest.Want(t, err, "no PJRT plugin at "+missing)
+	if errtest.Want(t, err, "no PJRT plugin at "+missing); !errors.As(err, new(names.Wrong)) {
+		t.Errorf("%v does not end a command as wrong usage", err)
+	}
 
 	t.Setenv("XLA_FLAGS", os.Getenv("XLA_FLAGS"))
 	text := filepath.Join(t.TempDir(), "text.so")
@@ -49,9 +51,19 @@ func TestUnusableBackendsGiveOneLine(t *testing.T) {
 	errtest.Want(t, err, text+" is not a PJRT plugin")
 	_, err = Open(t.Context(), t.TempDir())
 	errtest.Want(t, err, "is not a PJRT plugin")
-	if found, _ := filepath.Glob("/lib/*/libm.so.6"); len(found) > 0 {
-		_, err = Open(t.Context(), found[0]) // a library, but no plugin
-		errtest.Want(t, err, "it lacks the symbol GetPjrtApi")
+	for source, want := range map[string]string{
+		"int nothing;": "it lacks the symbol GetPjrtApi",
+		"const void *GetPjrtApi(void) { return 0; }": "its GetPjrtApi returns nothing",
+		// struct_size, extension_start; version: struct_size, extension_start, major, minor; no function
+		"static struct { long size; void *extension; struct { long size; void *extension; int major, minor; } version;" +
+			"void *functions[200]; } api = {sizeof api, 0, {24, 0, 99, 7}}; const void *GetPjrtApi(void) { return &api; }": "has version 99.7 of the PJRT interface",
+	} {
+		library := filepath.Join(t.TempDir(), "library.so")
+		cc := exec.Command("cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-")
+		cc.Stdin = strings.NewReader(source)
+		must.Get(cc.Output())
+		_, err = Open(t.Context(), library)
+		errtest.Want(t, err, library, want)
 	}
 }
 
