@@ -242,37 +242,6 @@ func variant(folder, name, algorithm string, parts qdnb.Tuning) qdnb.Spec {
 	}
 }
 
-// logged trains a run and prints what it logs besides the metrics of all algorithms.
-func logged(spec qdnb.Spec) {
-	run := nb.Must(qdnb.Train(context.Background(), spec))
-	table := nb.Must(run.Metrics())
-	fmt.Println(run.Config.Algorithm, run.Status.Generation, table.Columns[8:len(table.Columns)-1])
-}
-
-// A custom variation operator is a function.
-func Example_crossover() {
-	folder, _ := os.MkdirTemp("", "runs")
-	defer os.RemoveAll(folder)
-	logged(variant(folder, "crossover", "map-elites", crossed))
-	// Output: crossover 5 []
-}
-
-// Evolution strategies fill the grid of MAP-Elites, which makes CMA-ME.
-func Example_strategies() {
-	folder, _ := os.MkdirTemp("", "runs")
-	defer os.RemoveAll(folder)
-	logged(variant(folder, "cma-me", "map-elites", onGrid))
-	// Output: cma-me 5 []
-}
-
-// Any emitters share a generation, on any archive.
-func Example_mix() {
-	folder, _ := os.MkdirTemp("", "runs")
-	defer os.RemoveAll(folder)
-	logged(variant(folder, "pga-cma-aurora", "pga-aurora", mixed))
-	// Output: pga-cma-aurora 5 [critic_loss actor_loss archive_size archive_max_fitness evaluation_steps]
-}
-
 // Variants, loops and learners of users are resumed to the bit, drawn, played and trained with several seeds, like any
 // algorithm.
 func TestVariants(t *testing.T) {

@@ -1,6 +1,8 @@
 package qdnb_test
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"os"
 
@@ -10,6 +12,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/random"
 )
@@ -91,6 +94,7 @@ var competing = qdnb.Tune(func(h *evolution.MapElites) {
 func Example_archive() {
 	folder, _ := os.MkdirTemp("", "runs")
 	defer os.RemoveAll(folder)
-	logged(variant(folder, "local-competition", "map-elites", competing))
-	// Output: local-competition 5 [archive_size archive_max_fitness evaluation_steps archive_coverage archive_qd_score]
+	run := nb.Must(qdnb.Train(context.Background(), variant(folder, "local-competition", "map-elites", competing)))
+	fmt.Println(nb.Must(run.Metrics()).Columns[8:13])
+	// Output: [archive_size archive_max_fitness evaluation_steps archive_coverage archive_qd_score]
 }
