@@ -34,7 +34,7 @@ type estimate struct {
 }
 
 const (
-	maxIterations = 30
+	maxIterations = 30 // or fewer: until all copies of the system have converged
 	// tolerance is the relative size of a step, in the norm of the mass matrix, at which it is the last one.
 	tolerance = 1e-5
 	// lineTolerance is the relative slope at the end of a line search.
@@ -71,12 +71,8 @@ func (s *System) newton(k kinematics, c constraints, guess, residual, force []al
 
 // minimize finds the acceleration under the constraints.
 func (s *System) minimize(n newton) newton {
-	limit := s.options.Iterations
-	if limit == 0 {
-		limit = maxIterations
-	}
 	return xla.Loop(n, func(n newton) *Node {
-		more := LessThan(n.Iteration, Const(n.Iteration.Graph(), int32(limit)))
+		more := LessThan(n.Iteration, Const(n.Iteration.Graph(), int32(maxIterations)))
 		done := n.At.Done.Node
 		return And(more, LogicalAny(LessThan(done, ScalarOne(done.Graph(), done.DType()))))
 	}, s.iterate)

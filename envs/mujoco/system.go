@@ -64,9 +64,6 @@ type Options struct {
 	ControlStep float64
 	// Keyframe names the default pose; "" means the first keyframe, or MuJoCo's qpos0 if there is none.
 	Keyframe string
-	// Iterations is the largest number of Newton iterations of a step; 0 means 30. The solver stops when all
-	// copies of the system have converged.
-	Iterations int
 	// Late keeps in states where their last acceleration was computed, for [System.Late] and
 	// [System.ExternalForces].
 	Late bool
@@ -132,9 +129,8 @@ func (s *System) prepareStart() error {
 			s.angles = append(s.angles, id)
 		}
 	}
-	if o.Iterations < 0 || o.LinkContacts < 0 {
-		return fmt.Errorf("Iterations is %d and LinkContacts %d: want numbers above 0, or 0 for the default", o.Iterations,
-			o.LinkContacts)
+	if o.LinkContacts < 0 {
+		return fmt.Errorf("LinkContacts is %d: want a number above 0, or 0 for the default", o.LinkContacts)
 	}
 	wanted := o.ControlStep
 	if wanted == 0 {
