@@ -70,7 +70,7 @@ func actionComponents(m physics.Model, sign float64) (all []Component) {
 				axes = len(j.Limits)
 			}
 		}
-		if a.Servo != nil && a.Servo.Target {
+		if a.Angle {
 			what, unit, scale = "target angle of ", "deg", 1
 		}
 		add(what+a.Joint, a.Axis, axes, unit, scale)

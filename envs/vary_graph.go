@@ -259,7 +259,7 @@ func (r *Rigid) condition(values *Node) (c conditions) {
 // forces reports whether the multipliers of actuators multiply their forces, which are not proportional to inputs,
 // as in servos.
 func (r *Rigid) forces() bool {
-	servo := func(a physics.Actuator) bool { return a.Servo != nil }
+	servo := func(a physics.Actuator) bool { return a.Angle }
 	brax, ok := r.System.(*physics.System)
 	return !ok || slices.ContainsFunc(brax.Model().Actuators, servo)
 }

@@ -61,13 +61,8 @@ func rebuilt(t *testing.T, task *envs.Rigid, c envs.Conditions) *envs.Rigid {
 	}
 	for i, a := range m.Actuators {
 		m.Actuators[i].Strength *= value(envs.GainMultiplier)
-		if a = m.Actuators[i]; slices.Contains(r.Leg, a.Joint) {
-			k := value(envs.ActuatorsMultiplier)
-			m.Actuators[i].Strength *= k
-			if s := a.Servo; s != nil {
-				m.Actuators[i].Servo = &physics.Servo{Bias: s.Bias * k, Stiffness: s.Stiffness * k, MinTorque: s.MinTorque * k,
-					MaxTorque: s.MaxTorque * k}
-			}
+		if slices.Contains(r.Leg, a.Joint) {
+			m.Actuators[i].Strength *= value(envs.ActuatorsMultiplier)
 		}
 	}
 	if at := c[envs.TargetPosition]; at != nil {
@@ -103,7 +98,7 @@ func TestAdjust(t *testing.T) {
 				servos := *task.(*envs.Rigid)
 				m := servos.System.(*physics.System).Model()
 				for i := range m.Actuators {
-					m.Actuators[i].Servo = &physics.Servo{Bias: 5, Stiffness: 100, MinTorque: -50, MaxTorque: 60}
+					m.Actuators[i].Angle = true
 				}
 				servos.System = must.Get(physics.NewSystem(m))
 				task = &servos

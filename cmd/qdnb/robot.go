@@ -400,8 +400,8 @@ func printRobot(m physics.Model, system *physics.System) {
 		if a.Axis > 0 {
 			axis = fmt.Sprint(a.Axis)
 		}
-		if a.Servo != nil {
-			servo = fmt.Sprintf("%.3g", a.Servo.Stiffness)
+		if a.Angle {
+			servo = fmt.Sprintf("%.3g", a.Strength)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%.4g\t%s\n", a.Joint, axis, a.Strength, servo)
 	}

@@ -35,11 +35,11 @@ type jointGroup struct {
 	reference                   []quat // the child's rotation in the parent's frame at angle 0
 }
 
-// servo holds what drives axes in addition to actions; see [Servo].
+// servo holds what drives axes whose actions are angles; see [Actuator].
 type servo struct {
-	bias, stiffness, damping, low, high algebra.Num
-	target                              algebra.Num  // 1 if actions are angles
-	motor                               algebra.Mask // whether the actuator stops at limits
+	stiffness algebra.Num  // torque of a radian
+	target    algebra.Num  // 1 if actions are angles
+	motor     algebra.Mask // whether the actuator stops at limits
 }
 
 // axisDrive is the actuator of a joint's axis.
@@ -154,8 +154,7 @@ func (s *System) jointGroup(parents int, list []jointRow) jointGroup {
 		n := len(list)
 		zero := func() algebra.Num { return algebra.Constant(n, 0) }
 		strength, actions := zero(), make([]int, n)
-		v := servo{bias: zero(), stiffness: zero(), damping: zero(), low: algebra.Constant(n, -largest),
-			high: algebra.Constant(n, largest), target: zero(), motor: algebra.Mask{Num: algebra.Constant(n, 1)}}
+		v := servo{stiffness: zero(), target: zero(), motor: algebra.Mask{Num: algebra.Constant(n, 1)}}
 		for row, j := range list {
 			strength.Known[row], actions[row] = j.drive(axis, row, v)
 		}
@@ -169,18 +168,12 @@ func (s *System) jointGroup(parents int, list []jointRow) jointGroup {
 // drive returns the strength and action of an axis, and sets a row of its servo.
 func (j jointRow) drive(axis, row int, s servo) (strength float64, action int) {
 	if a := j.drives[axis]; a.Actuator != nil {
-		if strength = f32(a.Strength); strength != 0 || a.Servo != nil {
+		if strength = f32(a.Strength); strength != 0 {
 			action = a.action
 		}
-		if servo := a.Servo; servo != nil {
-			s.bias.Known[row], s.stiffness.Known[row] = f32(servo.Bias), f32(servo.Stiffness)
-			s.damping.Known[row], s.motor.Known[row] = f32(servo.Damping), 0
-			if servo.MinTorque != 0 || servo.MaxTorque != 0 {
-				s.low.Known[row], s.high.Known[row] = f32(servo.MinTorque), f32(servo.MaxTorque)
-			}
-			if servo.Target {
-				s.target.Known[row], strength = 1, f32(strength*degree)
-			}
+		if a.Angle {
+			s.stiffness.Known[row], s.target.Known[row], s.motor.Known[row] = strength, 1, 0
+			strength = f32(strength * degree)
 		}
 	}
 	return strength, action

@@ -162,7 +162,7 @@ func (s *System) drive(g *Graph, batch int, actions *Node, under algebra.Conditi
 				}
 				torque = act.Times(torque).Neg()
 			}
-			d.Torques[i] = append(d.Torques[i], torque.Minus(h.servo[axis].bias).Spread(g, batch))
+			d.Torques[i] = append(d.Torques[i], torque.Spread(g, batch))
 		}
 	}
 	for _, t := range s.thrusters {
@@ -193,14 +193,7 @@ func eachRow(x *Node, rows int) algebra.Num {
 // the actions.
 func (j jointState) driveTorque(d drive, group, i int) algebra.Num {
 	s, angle, torque := &j.servo[i], j.angles[i], algebra.Num{Rows: j.angles[i].Rows, Node: d.Torques[group][i]}
-	rate := angle.Zero()
-	if !s.damping.Is(0) {
-		rate = j.children.ang.Minus(j.parents.ang).Dot(j.axes[i])
-	}
-	torque = torque.Plus(angle.Times(s.stiffness)).Plus(rate.Times(s.damping))
-	if !s.low.Is(-largest) || !s.high.Is(largest) {
-		torque = torque.Min(s.low.Neg()).Max(s.high.Neg())
-	}
+	torque = torque.Plus(angle.Times(s.stiffness))
 	if d.Strengths != nil {
 		torque = torque.Times(algebra.Num{Rows: torque.Rows, Node: d.Strengths[group][i]})
 	}

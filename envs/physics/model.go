@@ -121,23 +121,15 @@ type Joint struct {
 	LimitStrength float64 // 0: the stiffness
 }
 
-// Actuator drives a joint. Without a Servo an action of 1 applies a torque of Strength about its
-// axis, unless the joint is beyond a limit.
+// Actuator drives a joint. An action of 1 applies a torque of Strength about its axis, unless the joint is beyond a
+// limit.
 type Actuator struct {
 	Joint    string
 	Axis     int // 1 to 3; 0: all axes, with an action each
 	Strength float64
-	Servo    *Servo
-}
-
-// Servo is the feedback of an actuator, whose torque is then Strength * action + Bias - Stiffness *
-// angle - Damping * velocity, also beyond limits.
-type Servo struct {
-	Bias, Stiffness, Damping float64 // N m, N m/rad, N m s/rad
-	MinTorque, MaxTorque     float64 // both 0: unlimited
-	// Target makes actions angles in degrees. They are clipped to the joint's limits (Brax's angle
-	// actuator, whose strengths are per radian: Strength and Stiffness).
-	Target bool
+	// Angle makes actions angles in degrees, clipped to the joint's limits, to which a torque of Strength per radian
+	// turns the joint, also beyond limits (Brax's angle actuator).
+	Angle bool
 }
 
 // Thruster pushes a body at its centre of mass: an action of 1 is a force of Strength along a world
@@ -321,10 +313,8 @@ func (m Model) validateJoints(bodies []string) (known []string, err error) {
 		if a.Axis < 0 || a.Axis > len(m.Joints[i].Limits) {
 			return nil, fmt.Errorf("an actuator drives axis %d of joint %q, which has %d", a.Axis, a.Joint, len(m.Joints[i].Limits))
 		}
-		if s := a.Servo; !bounded(a.Strength) || s != nil && (!(Vec{s.Bias, s.Stiffness, s.Damping}).bounded() ||
-			!bounded(s.MinTorque) || !bounded(s.MaxTorque) || s.MinTorque > s.MaxTorque) {
-			return nil, fmt.Errorf("the actuator of joint %q has strength %g and servo %+v: they must be finite, "+
-				"at most 1e18, and the torque limits in order", a.Joint, a.Strength, s)
+		if !bounded(a.Strength) {
+			return nil, fmt.Errorf("the actuator of joint %q has strength %g: it must be finite, at most 1e18", a.Joint, a.Strength)
 		}
 		for _, n := range a.axes(m.Joints[i]) {
 			if driven[axis{a.Joint, n}] {
@@ -399,12 +389,6 @@ func (m Model) clone() Model {
 	}
 	for i := range m.Joints {
 		m.Joints[i].Limits = slices.Clone(m.Joints[i].Limits)
-	}
-	for i, a := range m.Actuators {
-		if a.Servo != nil {
-			servo := *a.Servo
-			m.Actuators[i].Servo = &servo
-		}
 	}
 	m.Thrusters, m.Turn = slices.Clone(m.Thrusters), maps.Clone(m.Turn)
 	m.Collide, m.Pose, m.Angles = slices.Clone(m.Collide), maps.Clone(m.Pose), maps.Clone(m.Angles)

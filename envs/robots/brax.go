@@ -133,7 +133,7 @@ func (b *brax) system(config message) error {
 		out := physics.Actuator{Joint: a.text("joint"), Strength: a.number("strength")}
 		switch {
 		case a.has("angle"):
-			out.Servo = &physics.Servo{Stiffness: out.Strength, Target: true}
+			out.Angle = true
 		case !a.has("torque"):
 			return fmt.Errorf("the actuator %q has no torque or angle", a.text("name"))
 		}

@@ -602,11 +602,10 @@ func TestContractOfADrive(t *testing.T) {
 
 	model := own.System.(*physics.System).Model()
 	model.Actuators = slices.Clone(model.Actuators)
-	model.Actuators[0].Servo = &physics.Servo{Stiffness: 30, Damping: 2, Target: true, MinTorque: -5, MaxTorque: 5}
+	model.Actuators[0].Angle = true
 	own.System, own.Drive, own.Settings.ActionComponents = must.Get(physics.NewSystem(model)), swapped, nil
 	must.Do(about.actuation(&own))
-	want := []ServoContract{{Joint: "bthigh", Target: true, Strength: model.Actuators[0].Strength, Stiffness: 30,
-		Damping: 2, Torques: &[2]float64{-5, 5}}}
+	want := []ServoContract{{"bthigh", model.Actuators[0].Strength}}
 	errtest.Equal(t, "servos", about.Servos, want)
 	errtest.Equal(t, "the unit of an action", about.Drive.Inputs[0].Unit, "deg")
 }

@@ -63,17 +63,11 @@ type DriveContract struct {
 	Matrix  [][]float32      `json:"matrix,omitempty"` // a row for each input
 }
 
-// ServoContract is the feedback of an actuator, see [example.com/qdnb/envs/physics.Servo]:
-// torque = strength * input + bias - stiffness * angle - damping * velocity. With a target, inputs are
-// angles in degrees, which count in radians.
+// ServoContract is the feedback of an actuator whose inputs are angles in degrees: torque = strength * (input - angle), in
+// radians.
 type ServoContract struct {
-	Joint     string      `json:"joint"`
-	Target    bool        `json:"target"`
-	Strength  float64     `json:"strength"`
-	Bias      float64     `json:"bias"`
-	Stiffness float64     `json:"stiffness"`
-	Damping   float64     `json:"damping"`
-	Torques   *[2]float64 `json:"torques,omitempty"` // N m; unlimited if left out
+	Joint    string  `json:"joint"`
+	Strength float64 `json:"strength"`
 }
 
 // actuation describes how actions move a robot.
@@ -89,13 +83,8 @@ func (c *Contract) actuation(env envs.Env) error {
 	}
 	if ok {
 		for _, a := range brax.Model().Actuators {
-			if s := a.Servo; s != nil {
-				servo := ServoContract{Joint: a.Joint, Target: s.Target, Strength: a.Strength, Bias: s.Bias,
-					Stiffness: s.Stiffness, Damping: s.Damping}
-				if s.MinTorque != 0 || s.MaxTorque != 0 {
-					servo.Torques = &[2]float64{s.MinTorque, s.MaxTorque}
-				}
-				c.Servos = append(c.Servos, servo)
+			if a.Angle {
+				c.Servos = append(c.Servos, ServoContract{a.Joint, a.Strength})
 			}
 		}
 	}
