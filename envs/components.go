@@ -76,11 +76,7 @@ func actionComponents(m physics.Model, sign float64) (all []Component) {
 		add(what+a.Joint, a.Axis, axes, unit, scale)
 	}
 	for _, t := range m.Thrusters {
-		if t.Torque {
-			add("torque on "+t.Body, t.Axis, 3, "N m", t.Strength)
-		} else {
-			add("force on "+t.Body, t.Axis, 3, "N", t.Strength)
-		}
+		add("force on "+t.Body, t.Axis, 3, "N", t.Strength)
 	}
 	return all
 }

@@ -246,7 +246,7 @@ func (s *System) actuation(k kinematics, q, v []algebra.Num, in inputs, compensa
 		}
 		force := affine(gain).Times(u).Plus(affine(bias))
 		slope := gain(2).Times(u).Plus(bias(2))
-		if d.any(m.ActuatorGainType, isMuscle) || d.any(m.ActuatorBiasType, isMuscle) {
+		if d.muscles(m.ActuatorGainType) || d.muscles(m.ActuatorBiasType) {
 			active, passive, steepness := s.muscleForces(d, length, speed)
 			force = force.Plus(active.Times(u)).Plus(passive)
 			slope = slope.Plus(steepness.Times(u))

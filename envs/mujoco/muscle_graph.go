@@ -38,7 +38,7 @@ func (s *System) muscleForces(d drive, length, speed algebra.Num) (gain, bias, s
 	}
 	square := func(x, width algebra.Num) algebra.Num { return x.Over(width).Square().Scale(0.5) }
 	width := func(w float64) float64 { return max(1e-15, w) }
-	if d.any(m.ActuatorGainType, isMuscle) {
+	if d.muscles(m.ActuatorGainType) {
 		of, x := curves(m.ActuatorGainType, m.ActuatorGainPrm)
 		low, high := of(func(p muscle) float64 { return p.low }), of(func(p muscle) float64 { return p.high })
 		rise := of(func(p muscle) float64 { return width((1 - p.low) / 2) })
@@ -62,7 +62,7 @@ func (s *System) muscleForces(d drive, length, speed algebra.Num) (gain, bias, s
 		peak := force(m.ActuatorGainType, m.ActuatorGainPrm, func(muscle) float64 { return 1 }).Times(byLength).Materialize()
 		gain, slope = peak.Times(bySpeed).Materialize(), peak.Times(steepness).Times(fastest).Materialize()
 	}
-	if d.any(m.ActuatorBiasType, isMuscle) {
+	if d.muscles(m.ActuatorBiasType) {
 		of, x := curves(m.ActuatorBiasType, m.ActuatorBiasPrm)
 		half := of(func(p muscle) float64 { return width((p.high - 1) / 2) })
 		over := x.Add(-1).Max(x.Zero()).Over(half).Materialize()
@@ -72,9 +72,9 @@ func (s *System) muscleForces(d drive, length, speed algebra.Num) (gain, bias, s
 	return gain, bias, slope
 }
 
-// any reports whether an actuator of a drive is of a type.
-func (d drive) any(types []int, kind int) bool {
-	return slices.ContainsFunc(d.id, func(id int) bool { return id >= 0 && types[id] == kind })
+// muscles reports whether an actuator of a drive is a muscle.
+func (d drive) muscles(types []int) bool {
+	return slices.ContainsFunc(d.id, func(id int) bool { return id >= 0 && types[id] == isMuscle })
 }
 
 // muscle is what the curves of a muscle are made of. Lengths but start and optimum are in units of the optimum.

@@ -124,7 +124,7 @@ func (s *System) jointAngles(all limbs) (angles, velocities algebra.Num) {
 type drive struct {
 	// Torques are those of the actions on the parents, [rows * B] for each axis of each group of joints.
 	Torques [][]*Node
-	Thrusts []*Node // force or torque of each of the system's thrusters, [B]
+	Thrusts []*Node // force of each of the system's thrusters, [B]
 	// Strengths multiply the torques of actuators, as Torques; nil: 1.
 	Strengths [][]*Node
 	// Gravity, Mass, Friction and Damping are multipliers in each copy, [B]; nil: 1.
@@ -247,16 +247,16 @@ func (l *loads) pull(j jointState, force, torque algebra.Vector) {
 		twist{force, j.childArm.Cross(force).Minus(torque)})
 }
 
-// thrust accumulates the forces and torques of the thrusters.
+// thrust accumulates the forces of the thrusters.
 func (l *loads) thrust(thrusts []*Node) {
 	for i, t := range l.system.thrusters {
-		part := &l.parts[t.level][t.component]
+		part := &l.parts[t.level][t.axis]
 		*part = append(*part, algebra.Term{Value: algebra.Num{Rows: 1, Node: thrusts[i]}, To: [][]int{t.rows}})
 	}
 }
 
 // accelerations converts the loads to accelerations of the bodies.
-func (l *loads) accelerations(all limbs) (out twists) {
+func (l *loads) accelerations() (out twists) {
 	for i, level := range l.system.levels {
 		t := l.parts[i].of(func(terms []algebra.Term) algebra.Num {
 			return algebra.MaterializedSum(len(level.body), terms...)

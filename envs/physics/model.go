@@ -132,13 +132,11 @@ type Actuator struct {
 	Angle bool
 }
 
-// Thruster pushes a body at its centre of mass: an action of 1 is a force of Strength along a world
-// axis, or a torque about it.
+// Thruster pushes a body at its centre of mass: an action of 1 is a force of Strength along a world axis.
 type Thruster struct {
 	Body     string
 	Axis     int // 1 to 3; 0: all axes, with an action each
 	Strength float64
-	Torque   bool
 }
 
 // Validate returns an error that names the part of the model that is invalid. Numbers must be at

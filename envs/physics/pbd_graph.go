@@ -78,7 +78,7 @@ func (s *System) integrateForces(all limbs, d drive) limbs {
 		total.pull(j, torque.Scale(0), torque)
 	}
 	total.thrust(d.Thrusts)
-	return s.accelerate(all, total.accelerations(all), d).materialize()
+	return s.accelerate(all, total.accelerations(), d).materialize()
 }
 
 // move applies position corrections: a change of position, and one of rotation as a small rotation
@@ -126,7 +126,7 @@ func (s *System) jointCorrections(all limbs) twists {
 		total.add(j.jointGroup, twist{pull, j.parentArm.Cross(pull).Plus(turn)},
 			twist{pull.Neg(), j.childArm.Cross(pull).Plus(turn).Neg()})
 	}
-	return total.accelerations(all)
+	return total.accelerations()
 }
 
 // inverseMassAt is the generalised inverse mass of a body for an impulse along a direction at arm

@@ -41,7 +41,7 @@ func (s *System) springSubstep(all limbs, d drive) (limbs, contactEffect) {
 		total.pull(j, force.Materialize(), torque.Plus(j.sumOverAxes(torques)).Materialize())
 	}
 	total.thrust(d.Thrusts)
-	all = s.accelerate(all, total.accelerations(all), d).materialize()
+	all = s.accelerate(all, total.accelerations(), d).materialize()
 	changes := s.resolveContacts(all, d)
 	return s.applyImpulse(all, changes.moving), changes
 }

@@ -45,11 +45,11 @@ type level struct {
 
 // thruster is one action of a [Thruster].
 type thruster struct {
-	level     int
-	rows      []int // the copies of the body
-	component int   // of the force and torque
-	strength  float64
-	action    int
+	level    int
+	rows     []int // the copies of the body
+	axis     int   // of the force
+	strength float64
+	action   int
 }
 
 // place locates the first copy of a body in the state.
@@ -248,10 +248,7 @@ func (s *System) prepareThrusters() {
 	for _, t := range s.model.Thrusters {
 		for _, axis := range axesOf(t.Axis, 3) {
 			at := s.place[t.Body]
-			thrust := thruster{level: at.level, component: axis, strength: f32(t.Strength), action: s.actions}
-			if t.Torque {
-				thrust.component += 3
-			}
+			thrust := thruster{level: at.level, axis: axis, strength: f32(t.Strength), action: s.actions}
 			if body := s.model.Body(t.Body); !s.model.Bodies[body].Fixed {
 				thrust.rows = s.levels[at.level].copies(body)
 			}

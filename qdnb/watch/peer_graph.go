@@ -23,11 +23,10 @@ import (
 
 // PeerSpec configures [InMuJoCo].
 type PeerSpec struct {
-	Cell        int // of the repertoire; -1: the best one
-	Episodes    int // at once, each from an initial state of its own
-	Seed        int64
-	Environment *envs.Rigid // replaces that of the run; see [Spec]
-	Backend     string
+	Cell     int // of the repertoire; -1: the best one
+	Episodes int // at once, each from an initial state of its own
+	Seed     int64
+	Backend  string
 	// Progress, if not nil, is called with the number of finished steps and their total.
 	Progress func(done, total int)
 	// Begun, if not nil, is called when MuJoCo has placed the robots, and Stepped after each of its control steps, both
@@ -64,11 +63,9 @@ func InMuJoCo(ctx context.Context, run *runs.Run, s PeerSpec) (c Compared, err e
 }
 
 func (s PeerSpec) play(ctx context.Context, run *runs.Run) (c Compared, err error) {
-	var env envs.Env = s.Environment
-	if s.Environment == nil {
-		if env, err = policies.Environment(run); err != nil {
-			return c, err
-		}
+	env, err := policies.Environment(run)
+	if err != nil {
+		return c, err
 	}
 	rigid := envs.RigidOf(env)
 	robot, ok := envs.Robot(env)
