@@ -19,7 +19,6 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/records"
-	"example.com/qdnb/qdnb/algorithms/registry"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
@@ -373,21 +372,6 @@ func TestGridsAndPriors(t *testing.T) {
 	lenient(t, lines[1].Run, &without)
 	errtest.Equal(t, "labels", lines[0].Label+"; "+lines[1].Label, "dads-reward; dads-reward, no prior")
 	errtest.Equal(t, "which prior is full", fmt.Sprint(with.Full, without.Full), "false true")
-}
-
-// All training runs at scale Small are valid, for every environment.
-func TestSmallSettingsAreComplete(t *testing.T) {
-	for _, algorithm := range qdnb.Algorithms() {
-		if algorithm == "ppo" || must.Get(registry.Find(algorithm)).NeedsGradients() {
-			continue // no plan trains the former alone; the latter needs other tasks
-		}
-		for _, env := range all {
-			if _, err := (qdnb.Spec{Algorithm: algorithm, Env: env,
-				Tune: runs.Assign(Small.settings(algorithm, env)...)}).Config(); err != nil {
-				t.Errorf("%s on %s: %v", algorithm, env, err)
-			}
-		}
-	}
 }
 
 // lenient decodes some of a run's hyperparameters.
