@@ -344,7 +344,7 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 	}
 }
 
-// A falling stone: the state of the loop is a struct with names. Individuals 0, 1 and 2 draw from their own streams:
+// Individuals 0, 1 and 2 draw from their own streams:
 // individual 1 draws the same with or without the others.
 func ExampleKey() {
 	p, err := xla.Open(context.Background(), "")
