@@ -95,20 +95,24 @@ var measured = sync.OnceValues(func() (map[[2]string]int64, string) {
 
 // MediumSteps returns the environment steps that a method takes in [MediumTime] on one core of the machine that
 // they were measured on; 0 if they were not. Plans at scale medium have them as budgets: a run is the same on all
-// machines, and equal time holds by measurement, whatever else a machine does while it trains.
+// machines, and equal time holds by measurement, whatever else a machine does while it trains. DIAYN and DADS have those
+// of DIAYN+REWARD and DADS+REWARD, whose iterations differ from theirs by one sum.
 func MediumSteps(algorithm, env string) int64 {
 	steps, _ := measured()
-	return steps[[2]string{algorithm, env}]
+	if known := steps[[2]string{algorithm, env}]; known > 0 {
+		return known
+	}
+	return steps[[2]string{algorithm + "-reward", env}]
 }
 
 // measure sets the processor time and machine of a run whose budget was measured, with networks as at scale medium,
 // instead of those of the machine that happened to train it.
 func (r *Trained) measure(budget runs.Budget) {
-	steps, machine := measured()
+	_, machine := measured()
 	if !slices.Equal(r.Units, []int{64, 64}) {
 		return
 	}
-	if budget.EnvSteps > 0 && budget.EnvSteps == steps[[2]string{r.Algorithm, r.Env}] {
+	if budget.EnvSteps > 0 && budget.EnvSteps == MediumSteps(r.Algorithm, r.Env) {
 		r.Processor, r.CPUSeconds, r.Machine = MediumTime.Seconds(), MediumTime.Seconds(), machine
 	}
 }
