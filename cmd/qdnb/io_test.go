@@ -232,6 +232,8 @@ func TestVerificationsAreJudged(t *testing.T) {
 	errtest.Equal(t, "judged", differs.judge(found), nil)
 	errtest.Contains(t, fmt.Sprint(differs.disagrees()), "a.xml moves otherwise than in MuJoCo (rollouts: 4.0 times",
 		"qdnb play")
+	differs.searched = 2
+	errtest.Contains(t, fmt.Sprint(differs.disagrees()), "--ignore-pairs leaves out 2 pairs")
 	nothing := verification{File: "a.xml"}
 	errtest.Contains(t, fmt.Sprint(nothing.judge([]mujoco.Agreement{{Stage: "rollouts"}})), "a.xml: nothing was compared")
 	errtest.Equal(t, "agrees", nothing.Agrees, false)

@@ -117,6 +117,8 @@ type verification struct {
 	// Control steps per second, of the file as it is in MuJoCo and of the pairs that are modelled here.
 	StepsPerSecond       float64 `json:"control_steps_per_s,omitempty"`
 	MuJoCoStepsPerSecond float64 `json:"mujoco_control_steps_per_s,omitempty"`
+
+	searched int // pairs that --ignore-pairs would leave out
 }
 
 type stage struct {
@@ -172,6 +174,9 @@ func (c *robotCmd) compare(ctx context.Context, v *verification) error {
 		return fmt.Errorf("%s: %s", c.File, v.Error)
 	}
 	v.Notes = append(v.Notes, system.Notes()...)
+	if some, err := model.Check(mujoco.Options{IgnorePairs: true}); err == nil {
+		v.searched = len(system.Pairs()) - len(some.Pairs)
+	}
 	p, err := xla.Open(ctx, c.Backend)
 	if err != nil {
 		return err
@@ -241,9 +246,14 @@ func (v *verification) disagrees() error {
 	if v.Agrees {
 		return nil
 	}
+	advice := "to see what that changes, train it and compare gaits by qdnb play RUN --in mujoco"
+	if v.searched > 0 {
+		advice = fmt.Sprintf("--ignore-pairs leaves out %d pairs of geoms, here and in MuJoCo, whose faces may touch at one "+
+			"point here and at several there", v.searched)
+	}
 	worst := slices.MaxFunc(v.Stages, func(a, b stage) int { return cmp.Compare(a.excess(), b.excess()) })
-	return fmt.Errorf("%s moves otherwise than in MuJoCo (%s: %.1f times the error that is allowed): to see what that "+
-		"changes, train it and compare gaits by qdnb play RUN --in mujoco", v.File, worst.Name, worst.excess())
+	return fmt.Errorf("%s moves otherwise than in MuJoCo (%s: %.1f times the error that is allowed): %s", v.File,
+		worst.Name, worst.excess(), advice)
 }
 
 // crowded says how often more contacts between links touched in MuJoCo than act at a time; "" means never.
