@@ -311,7 +311,7 @@ func (d descent) begin(directions algebra.Vector) descent {
 		})
 		points := d.supports(direction)
 		depth := points[0].Minus(points[1]).Dot(direction).Materialize()
-		less := depth.Less(d.Depth)
+		less := depth.Less(d.Depth).And(direction.Dot(direction).Above(0.5)) // parallel axes have no direction across
 		d.Depth = less.Choose(depth, d.Depth).Materialize()
 		d.Direction = less.ChooseVector(direction, d.Direction).Materialize()
 		for k, point := range points {
