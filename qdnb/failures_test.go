@@ -456,7 +456,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		{"Env and Environment are mutually exclusive", "map-elites", func(s *Spec) { s.Environment = plane{"plane"} }},
 		{`"pointmaze" is the name of a built-in environment`, "map-elites", in(plane{"pointmaze"})},
 		{"the environment has no name", "map-elites", in(plane{})},
-		{`the name of the environment is "my plane", which cannot be part of a folder's name`, "map-elites", in(plane{"my plane"})},
+		{`the name of the environment is "my plane", which cannot`, "map-elites", in(plane{"my plane"})},
 		{`the name of the algorithm or variant is "a/b", which cannot`, "map-elites", named("a/b", nil)},
 		{"smerl_target is unknown for this environment", "smerl-diayn", func(s *Spec) {
 			s.Env, s.Environment, s.Tune = "", plane{"plane"}, smallDiscovery("diayn", "", 1).Tune

@@ -93,9 +93,9 @@ func (c *trainCmd) Validate() error {
 	case missing != nil:
 		return errors.New("missing flags: " + strings.Join(missing, ", and "))
 	case c.Robot == "" && !reflect.DeepEqual(c.robotFlags, robotFlags{}):
-		return errors.New("--task, --name, --trunk, --forward, --feet, --contacts, --reach, --control-step, --steps, --latency, " +
-			"--keyframe, --ignore-pairs, --link-contacts, --commands, --stride, --vary and --terrain are of a robot: add " +
-			"--robot FILE")
+		return errors.New("--task, --name, --trunk, --forward, --feet, --contacts, --reach, --control-step, --steps, " +
+			"--latency, --keyframe, --ignore-pairs, --link-contacts, --commands, --stride, --vary and --terrain are of a " +
+			"robot: add --robot FILE")
 	}
 	return nil
 }
