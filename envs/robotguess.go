@@ -108,6 +108,18 @@ func grounded(system *mujoco.System) (list []groundPair) {
 	return list
 }
 
+// groundOf returns the height of the plane that a robot stands on, m; 0 without one.
+func groundOf(system *mujoco.System) (z float64) {
+	m := system.Model()
+	places, err := system.Places()
+	for _, pair := range grounded(system) {
+		if err == nil && m.GeomType[pair.ground] == mujoco.Plane {
+			z = places[m.GeomBodyID[pair.ground]].Position[2] + m.GeomPos[pair.ground][2]
+		}
+	}
+	return z
+}
+
 // bottom returns the height of the lowest point of a geom, m, given the place of its body.
 func bottom(m mujoco.Model, geom int, body algebra.Place) float64 {
 	turn := rotationOf(body.Rotation)

@@ -295,11 +295,10 @@ func (t RobotTask) fallen(system *mujoco.System) (down func(m StepView) *Node, l
 		panic(err) // the default angles fit
 	}
 	stands, up := places[trunk].Position[2], rotationOf(places[trunk].Rotation)[2] // up in the frame of the trunk
-	m, ground, gap := system.Model(), 0.0, math.Inf(1)                             // gap is below the lowest geom
+	m, ground, gap := system.Model(), groundOf(system), math.Inf(1)                // gap is below the lowest geom
 	root := m.BodyRootID[trunk]
 	for _, pair := range grounded(system) {
 		if body := m.GeomBodyID[pair.geom]; m.BodyRootID[body] == root && m.GeomType[pair.ground] == mujoco.Plane {
-			ground = places[m.GeomBodyID[pair.ground]].Position[2] + m.GeomPos[pair.ground][2]
 			gap = min(gap, bottom(m, pair.geom, places[body])-ground)
 		}
 	}

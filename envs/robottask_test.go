@@ -189,10 +189,16 @@ func TestPromisesOfRobotTasks(t *testing.T) {
 func TestStandingStill(t *testing.T) {
 	walk := must.Get(envs.RobotTask{Name: "walk"}.Environment(robots.Go1()))
 	follow := must.Get(envs.RobotTask{Name: "follow", Task: envs.Velocity}.Environment(robots.Go1()))
-	follow.Memory[0].Start, follow.Memory[0].Next = nil, nil // the command stays 0
+	lower, hill := robots.Go1(), mujoco.Terrain{Cell: 1, Heights: [][]float64{{3}}}
+	lower.GeomPos[slices.Index(lower.GeomType, mujoco.Plane)][2] = -7
+	below := must.Get(envs.RobotTask{Name: "below", Task: envs.Velocity}.Environment(lower))
+	above := must.Get(envs.RobotTask{Name: "above", Task: envs.Velocity, Terrain: &hill}.Environment(robots.Go1()))
+	for _, env := range []*envs.Rigid{follow, below, above} {
+		env.Memory[0].Start, env.Memory[0].Next = nil, nil // the command stays 0
+	}
 	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) (out []*Node) {
 		keys := random.KeyOf(in[0]).Split(2)
-		for _, env := range []envs.Env{walk, follow} {
+		for _, env := range []envs.Env{walk, follow, below, above} {
 			s := envs.Reset(env, keys)
 			for range 4 {
 				s = envs.Step(env, s, Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, 2, 12)))
@@ -206,8 +212,10 @@ func TestStandingStill(t *testing.T) {
 			t.Errorf("a robot that stands walks %g m in a step", r)
 		}
 		// tracking 1 + 0.5, pose 0.5, less small costs, times 0.02 s
-		if r := xlatest.Flat[float32](t, out[3])[i]; r < 0.02 || r > 0.04 {
-			t.Errorf("a robot that stands as commanded gets %g", r)
+		for at := 3; at < 12; at += 3 {
+			if r := xlatest.Flat[float32](t, out[at])[i]; r < 0.02 || r > 0.04 {
+				t.Errorf("a robot that stands as commanded gets %g", r)
+			}
 		}
 		errtest.Equal(t, "ends and truncations", xlatest.Flat[float32](t, out[1])[i]+xlatest.Flat[float32](t, out[4])[i], 0)
 	}

@@ -20,20 +20,29 @@ const peak = 0.1
 
 // follow makes a task reward following commands, with the terms and weights of MuJoCo Playground's joystick task of
 // the Go1 (mujoco_playground, locomotion/go1/joystick.py), without noise on observations. The pose of the last joint of
-// each limb counts a tenth; feet are where their lowest geoms are. Episodes start as those of walking.
+// each limb counts a tenth; feet are where their lowest geoms are, on a terrain above the lowest foot. Episodes start as those of walking.
 func (t RobotTask) follow(r *Rigid, system *mujoco.System) {
 	frame := t.Trunk
 	if slices.Contains(system.SiteNames(), "imu") {
 		frame = "imu"
 	}
 	feet := t.soles(system)
+	heights := func(m StepView) (above, slip *Node) {
+		above, slip = feet.motion(m)
+		if ground := groundOf(system); t.Terrain != nil {
+			above = Sub(above, BroadcastToShape(InsertAxes(ReduceMin(above, 0), 0), above.Shape()))
+		} else if ground != 0 {
+			above = AddScalar(above, -ground)
+		}
+		return above, slip
+	}
 	r.Memory = []Variable{
 		t.command(),
 		LastAction("last action", system.Actions()),
 		AirTime("air time", t.Feet...),
 		{Name: "touching", Size: len(feet), Next: func(_, after StepView, _ *Node) *Node { return after.Touching(t.Feet...) }},
 		{Name: "swing peak", Size: len(feet), Next: func(before, after StepView, _ *Node) *Node {
-			height, _ := feet.motion(after)
+			height, _ := heights(after)
 			return Mul(Max(before.Recall("swing peak"), height), OneMinus(after.Touching(t.Feet...)))
 		}},
 	}
@@ -61,7 +70,7 @@ func (t RobotTask) follow(r *Rigid, system *mujoco.System) {
 		angles, _ := after.System.JointAngles(after.State)
 		offsets, speeds := after.Sense("joint offsets"), after.robot().State(after.State).QVel
 		forces := after.robot().ActuatorForces(after.State, after.told())
-		height, slip := feet.motion(after)
+		height, slip := heights(after)
 		air := before.Recall("air time")
 		peaks := Max(before.Recall("swing peak"), height)
 		lands := Mul(number(GreaterThan(air, ZerosLike(air))), Max(touching, before.Recall("touching")))
