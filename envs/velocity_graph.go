@@ -20,7 +20,8 @@ const peak = 0.1
 
 // follow makes a task reward following commands, with the terms and weights of MuJoCo Playground's joystick task of
 // the Go1 (mujoco_playground, locomotion/go1/joystick.py), without noise on observations. The pose of the last joint of
-// each limb counts a tenth; feet are where their lowest geoms are, on a terrain above the lowest foot. Episodes start as those of walking.
+// each limb counts a tenth; feet are where their lowest geoms are, on a terrain above the lowest foot. Episodes start as
+// those of walking.
 func (t RobotTask) follow(r *Rigid, system *mujoco.System) {
 	frame := t.Trunk
 	if slices.Contains(system.SiteNames(), "imu") {

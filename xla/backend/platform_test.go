@@ -56,7 +56,8 @@ func TestUnusableBackendsGiveOneLine(t *testing.T) {
 		"const void *GetPjrtApi(void) { return 0; }": "its GetPjrtApi returns nothing",
 		// struct_size, extension_start; version: struct_size, extension_start, major, minor; no function
 		"static struct { long size; void *extension; struct { long size; void *extension; int major, minor; } version;" +
-			"void *functions[200]; } api = {sizeof api, 0, {24, 0, 99, 7}}; const void *GetPjrtApi(void) { return &api; }": "has version 99.7 of the PJRT interface",
+			"void *functions[200]; } api = {sizeof api, 0, {24, 0, 99, 7}};" +
+			"const void *GetPjrtApi(void) { return &api; }": "has version 99.7 of the PJRT interface",
 	} {
 		library := filepath.Join(t.TempDir(), "library.so")
 		cc := exec.Command("cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-")
