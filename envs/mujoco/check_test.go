@@ -58,8 +58,8 @@ func TestCheckAccepts(t *testing.T) {
 			errtest.Contains(t, strings.Join(all.Notes, "\n"), "left out")
 		}
 	}
-	if want := map[string]int{"dmc_finger": 1, "go2": 54, "own_hulls": 13, "own_round": 16, "own_upright": 2}; count < 26 || !maps.Equal(pairs,
-		want) {
+	want := map[string]int{"dmc_finger": 1, "go2": 54, "own_hulls": 13, "own_round": 16, "own_upright": 2}
+	if count < 26 || !maps.Equal(pairs, want) {
 		t.Errorf("of %d models, IgnorePairs leaves out %v, want %v", count, pairs, want)
 	}
 }
