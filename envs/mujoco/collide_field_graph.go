@@ -176,6 +176,40 @@ func (c *contactSet) prismBoxes(a, b place) (at place, half algebra.Vector, pris
 		[]algebra.Num{top, top.Minus(size.upX).Materialize(), top.Minus(size.upY).Materialize(), p.Turned}
 }
 
+// top returns the corners of the top of a prism of a height field, in its frame: that between the short sides, that along
+// x, and that along y.
+func (s solid) top() (corners [3]algebra.Vector) {
+	x, y := s.Size.X.Times(s.Prism[3]), s.Size.Y.Times(s.Prism[3])
+	for i, side := range [3][2]algebra.Num{{x.Neg(), y}, {x, y}, {x.Neg(), y.Neg()}} {
+		corners[i] = algebra.Vector{X: side[0], Y: side[1], Z: s.Size.Z.Minus(s.Prism[i])}.Materialize()
+	}
+	return corners
+}
+
+// faces returns the directions of the faces of a prism that are along no axis, and the edges of its top.
+func (s solid) faces() (faces, edges []algebra.Vector) {
+	top := s.top()
+	edges = []algebra.Vector{top[1].Minus(top[0]), top[2].Minus(top[0]), top[2].Minus(top[1])}
+	slanted := algebra.Vector{X: top[0].Y, Y: top[0].X, Z: s.Center.Z}
+	return []algebra.Vector{normalized(edges[1].Cross(edges[0])), normalized(slanted)}, edges
+}
+
+// supportPrism is support of a prism, in its frame.
+func (s solid) supportPrism(d algebra.Vector) (farthest algebra.Vector) {
+	var most algebra.Num
+	for i, corner := range s.top() {
+		corner.Z = d.Z.Below(0).Choose(s.Size.Z.Neg(), corner.Z).Materialize()
+		along := corner.Dot(d).Materialize()
+		if i == 0 {
+			farthest, most = corner, along
+			continue
+		}
+		farther := most.Less(along)
+		farthest, most = farther.ChooseVector(corner, farthest).Materialize(), farther.Choose(along, most).Materialize()
+	}
+	return farthest
+}
+
 // prism is a solid with vertical sides below a triangle with a corner at the origin. From there, two sides run along x and
 // y if seen from above.
 type prism struct {

@@ -20,7 +20,7 @@
 //	      passive         passive_graph.go      damping, springs, fluids
 //	      actuation       actuation_graph.go
 //	    collisions        constraints_graph.go  distances, points and normals of contacts: a function
-//	                                            for each pair of shapes, listed in contacts.go
+//	                                            for each pair of shapes, listed in colliders.go
 //	    constrain         constraints_graph.go  stiffness and reference: constrainJoints (friction losses
 //	                                            and limits), constrainEqual, constrainContacts;
 //	                                            visits_graph.go: contacts between links, found in
