@@ -191,7 +191,7 @@ func TestSettingsOfOwnLoops(t *testing.T) {
 		{"Steps and Every of at least 1, not 0 and -1", nil, scoring.Plan{Policies: 2}, 0, -1},
 		{"has no States in its plan", nil, scoring.Plan{Policies: 2, States: 2}, 1, 1},
 		{"at least 1 policy", nil, scoring.Plan{}, 1, 1},
-		{"at most 16777216 units, and it", []int{2e9, 2e9}, scoring.Plan{Policies: 2}, 1, 1},
+		{"at most 16777216 units in a layer", []int{2e9, 2e9}, scoring.Plan{Policies: 2}, 1, 1},
 		{"at least 1 unit, not [0 2]", []int{0}, scoring.Plan{Policies: 2}, 1, 1},
 		{"at least 1 unit, not [-1 2]", []int{-1}, scoring.Plan{Policies: 2}, 1, 1},
 	} {

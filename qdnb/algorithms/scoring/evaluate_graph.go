@@ -88,7 +88,7 @@ func (t Task) Evaluator(p *xla.Platform, plan Plan) (*Evaluator, error) {
 	if m, ok := t.Policy.(nn.MLP); ok && slices.Min(m.Sizes[1:]) < 1 {
 		return nil, fmt.Errorf("layers of a policy must have at least 1 unit, not %v", m.Sizes[1:])
 	} else if ok && slices.Max(m.Sizes) > 1<<24 || params > 1<<40 { // of more, products overflow
-		return nil, fmt.Errorf("layers of a policy must have at most %d units, and it %d parameters: lower hidden", 1<<24, 1<<40)
+		return nil, fmt.Errorf("a policy has at most %d units in a layer and %d parameters: lower hidden", 1<<24, 1<<40)
 	}
 	plan.Slice = cmp.Or(plan.Slice, t.DefaultSlice(p.Kind, plan.Episodes))
 	if plan.Policies < 1 || plan.Policies > plan.Episodes || plan.Slice < 1 || t.Length < 1 {
