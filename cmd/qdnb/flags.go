@@ -208,7 +208,7 @@ func (t *terrain) UnmarshalText(text []byte) error {
 	sizes := []*float64{&kind.height, &kind.cell}
 	for i, part := range parts[1:] {
 		x, err := strconv.ParseFloat(part, 64)
-		if err != nil || i >= len(sizes) {
+		if err != nil || i >= len(sizes) || math.IsNaN(x) || math.IsInf(x, 0) {
 			return fmt.Errorf("%q is no terrain with a height and a width of cells in m, such as rough:0.05:0.25", text)
 		}
 		*sizes[i] = x

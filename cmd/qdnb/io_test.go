@@ -207,6 +207,7 @@ func TestTrainRobot(t *testing.T) {
 		{[]string{"train", "--robot", disturbed[2], "--vary", "mas=1:2"}, exitUsage, `did you mean "mass"`},
 		{[]string{"train", "--robot", disturbed[2], "--terrain", "hills"}, exitUsage, "known: none, rough, stairs"},
 		{[]string{"train", "--robot", disturbed[2], "--terrain", "rough:x"}, exitUsage, "such as rough:0.05:0.25"},
+		{[]string{"train", "--robot", disturbed[2], "--terrain", "rough:inf"}, exitUsage, "such as rough:0.05:0.25"},
 		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--feet", "toe"}, exitUsage, "unknown foot"},
 		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--task", "walc"}, exitUsage, `did you mean "walk"`},
 		{[]string{"train", "--robot", filepath.Join(run, "robot.json"), "--commands", "1,0"}, 2, "neither drawn nor a list"},
