@@ -196,7 +196,7 @@ func TestTrainRobot(t *testing.T) {
 	errtest.Contains(t, stdout, "\ntask           torso walks along x; feet foot", said)
 	task := must.Get(envs.ReadRobot(t.Context(), disturbed[2], envs.RobotTask{}))
 	robot, _ := envs.Robot(task)
-	errtest.Equal(t, "MuJoCo plays it", leftOut(robot.Task), "on the plane of the robot's file in place of the terrain, and "+
+	errtest.Equal(t, "MuJoCo plays it", leftOut(robot.Task),
 		"without what each episode draws (friction 0.5 to 1.5, mass/torso 0.9 to 1.1)")
 	adapted := must.Get(qdnb.Adapt(t.Context(), qdnb.AdaptSpec{Skills: must.Get(runs.Open(other)), Backend: "go", Episodes: 2,
 		Perturbation: envs.FrictionMultiplier, Values: [][]float64{{0.5}}, Runs: folder, Quiet: true}))

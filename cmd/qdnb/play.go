@@ -115,14 +115,10 @@ func (c *playCmd) Run(ctx context.Context) error {
 
 // leftOut says without which parts of a task both engines play, since MuJoCo lacks them; "" means none.
 func leftOut(task envs.RobotTask) string {
-	var all []string
-	if task.Terrain != nil {
-		all = append(all, "on the plane of the robot's file in place of the terrain")
+	if len(task.Vary) == 0 {
+		return ""
 	}
-	if len(task.Vary) > 0 {
-		all = append(all, "without what each episode draws ("+strings.Join(lists.Map(task.Vary, envs.Variation.String), ", ")+")")
-	}
-	return strings.Join(all, ", and ")
+	return "without what each episode draws (" + strings.Join(lists.Map(task.Vary, envs.Variation.String), ", ") + ")"
 }
 
 // unshown says what helps if MuJoCo cannot draw. The errors of OpenGL are long, and a file is drawn without.

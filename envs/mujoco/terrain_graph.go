@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -44,6 +45,74 @@ func RoughGround(n int, height, cell float64, seed uint64) Terrain {
 		}
 	}
 	return t
+}
+
+// Block is a box with sides along the axes, between two corners, m, relative to the origin of the plane that a terrain
+// replaces.
+type Block struct{ Low, High [3]float64 }
+
+// outwards is how far the blocks of outermost cells continue, m.
+const outwards = 1000
+
+// Blocks returns boxes that together are a terrain: one for all cells of a height that make a rectangle.
+func (t *Terrain) Blocks() []Block {
+	blocks, _ := t.blocks()
+	return blocks
+}
+
+// blocks also returns the number of the block of each cell.
+func (t *Terrain) blocks() (blocks []Block, of [][]int) {
+	known, bottom := map[Block]int{}, slices.Min(slices.Concat(t.Heights...))-1
+	for i, heights := range t.Heights {
+		row := make([]int, len(heights))
+		for j := range heights {
+			b := t.block(i, j, bottom)
+			if _, ok := known[b]; !ok {
+				known[b], blocks = len(blocks), append(blocks, b)
+			}
+			row[j] = known[b]
+		}
+		of = append(of, row)
+	}
+	return blocks, of
+}
+
+// block returns the block of a cell.
+func (t *Terrain) block(i, j int, bottom float64) (b Block) {
+	own, size := t.Heights[i][j], [2]int{len(t.Heights), len(t.Heights[0])}
+	from, to := [2]int{i, j}, [2]int{i + 1, j + 1} // its cells
+	// same reports whether all cells before or after them along an axis have their height.
+	same := func(axis, at int) bool {
+		if at < 0 || at == size[axis] {
+			return false
+		}
+		for k := from[1-axis]; k < to[1-axis]; k++ {
+			if cell := [2]int{at, k}; t.Heights[cell[axis]][cell[1-axis]] != own {
+				return false
+			}
+		}
+		return true
+	}
+	for axis := range 2 {
+		for same(axis, from[axis]-1) {
+			from[axis]--
+		}
+		for same(axis, to[axis]) {
+			to[axis]++
+		}
+	}
+	for axis := range 2 {
+		start := -t.Cell * float64(size[axis]) / 2
+		b.Low[axis], b.High[axis] = start+t.Cell*float64(from[axis]), start+t.Cell*float64(to[axis])
+		if from[axis] == 0 {
+			b.Low[axis] -= outwards
+		}
+		if to[axis] == size[axis] {
+			b.High[axis] += outwards
+		}
+	}
+	b.Low[2], b.High[2] = bottom, own
+	return b
 }
 
 // check returns an error if a terrain is not a grid, or if others than spheres and capsules may touch it.

@@ -40,7 +40,7 @@ type Compared struct {
 	MuJoCo Walked // with all contacts of the model
 	// Same is with the contacts of the task only. It is MuJoCo if the task has all.
 	Same Walked
-	Task envs.RobotTask // Here and there it is without its Vary and Terrain, which MuJoCo lacks.
+	Task envs.RobotTask // Here and there it is without its Vary, which MuJoCo lacks.
 }
 
 // Walked is how episodes went in an engine.
@@ -77,8 +77,8 @@ func (s PeerSpec) play(ctx context.Context, run *runs.Run) (c Compared, err erro
 	if s.Cell >= 0 {
 		cells = []int{s.Cell}
 	}
-	if c.Task = robot.Task; c.Task.Terrain != nil || len(c.Task.Vary) > 0 { // which MuJoCo lacks
-		robot.Task.Terrain, robot.Task.Vary = nil, nil
+	if c.Task = robot.Task; len(c.Task.Vary) > 0 {
+		robot.Task.Vary = nil
 		if rigid, err = robot.Task.Environment(robot.Model); err != nil {
 			return c, err
 		}
@@ -111,7 +111,7 @@ func (s PeerSpec) play(ctx context.Context, run *runs.Run) (c Compared, err erro
 		}
 	}
 	there := func(pairs []mujoco.Pair, begun, stepped func(p *compiler.Peer) error) (w Walked, err error) {
-		peer, err := compiler.Start(ctx, robot.Model, s.Episodes, system.Substeps(), pairs)
+		peer, err := compiler.Start(ctx, robot.Model, s.Episodes, system.Substeps(), pairs, robot.Task.Terrain)
 		if err != nil {
 			return w, err
 		}

@@ -274,9 +274,20 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 		"accepted/own_ball_model.json", "accepted/own_servo_model.json", "accepted/own_spheres_model.json",
 		"accepted/own_equalities_model.json", "accepted/own_tendons_model.json", "accepted/own_activations_model.json",
 		"accepted/own_thrusters_model.json", "accepted/own_cables_model.json", "accepted/own_wraps_model.json",
-		"accepted/own_muscles_model.json", "accepted/own_meshes_model.json", "accepted/own_fields_model.json"} {
-		m := must.Get(ReadFile(t.Context(), filepath.Join(testdata, name)))
-		system := must.Get(mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true}))
+		"accepted/own_muscles_model.json", "accepted/own_meshes_model.json", "accepted/own_fields_model.json",
+		"on terrain"} {
+		options := mujoco.Options{IgnorePairs: true}
+		file := filepath.Join(testdata, name)
+		var terrain *mujoco.Terrain
+		if name == "on terrain" {
+			rough := mujoco.RoughGround(16, 0.03, 0.25, 1)
+			terrain, file, options.Terrain = &rough, filepath.Join(testdata, "../../robots/go1.json"), &rough
+			for _, foot := range []string{"FL", "FR", "RL", "RR"} {
+				options.Contacts = append(options.Contacts, [2]string{"floor", foot})
+			}
+		}
+		m := must.Get(ReadFile(t.Context(), file))
+		system := must.Get(mujoco.NewSystem(m, options))
 		const copies = 2
 		rows := func(n int, of func(i int) float64) []float32 {
 			var all []float32
@@ -291,6 +302,9 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 		if len(m.KeyQPos) > 0 {
 			qpos = rows(m.Sizes.NQ, func(i int) float64 { return m.KeyQPos[0][i] })
 		}
+		if terrain != nil { // where it stands
+			qpos[2*2], qpos[2*2+1] = 0.296, 0.302
+		}
 		if name == "accepted/own_meshes_model.json" { // they touch the floor
 			for i, joint := range m.JntType {
 				if at := m.JntQPosAdr[i]; joint == mujoco.Free {
@@ -300,7 +314,7 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 		}
 		qvel, control := rows(m.Sizes.NV, func(i int) float64 { return 0.1 * math.Sin(float64(i)) }),
 			rows(m.Sizes.NU, func(i int) float64 { return 0.3 * math.Cos(float64(i)) })
-		peer := must.Get(Start(t.Context(), m, copies, 3, nil))
+		peer := must.Get(Start(t.Context(), m, copies, 3, nil, terrain))
 		act := system.StartActivations(copies)
 		must.Do(peer.Begin(qpos, qvel, act))
 		got, speed, err := peer.Step(control)
@@ -325,9 +339,9 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 func TestPeerErrors(t *testing.T) {
 	model := must.Get(ReadFile(t.Context(), "../../robots/go1.json"))
 	fakePython(t, "echo 311 cpython-311 True 4.0.0", "echo Traceback >&2; echo SystemError: it broke >&2; exit 1")
-	errtest.Want(t, errtest.Of(Start(t.Context(), model, 1, 1, nil)), "MuJoCo failed: SystemError: it broke")
+	errtest.Want(t, errtest.Of(Start(t.Context(), model, 1, 1, nil, nil)), "MuJoCo failed: SystemError: it broke")
 	fakePython(t, "echo 311 cpython-311 True 4.0.0", "echo '{}'; read line; echo '{\"error\":\"there is no screen\"}'")
-	peer := must.Get(Start(t.Context(), model, 1, 1, nil))
+	peer := must.Get(Start(t.Context(), model, 1, 1, nil, nil))
 	defer peer.Close()
 	errtest.Want(t, peer.Show(), "there is no screen")
 }

@@ -80,12 +80,13 @@ def between_links(m, d):
     return d.contact.geom[(m.body_weldid[m.geom_bodyid[d.contact.geom]] > 0).all(axis=1)]
 
 
-def only(m, pairs):
-    """Lets only these pairs of geoms touch."""
+def only(m, pairs, geoms=None):
+    """Lets only these pairs of geoms touch, or of those that they stand for."""
+    of = geoms or range(m.ngeom)
     allowed = {tuple(sorted(pair)) for pair in pairs}
-    mujoco.set_mjcb_contactfilter(lambda m, d, a, b: tuple(sorted((a, b))) not in allowed)
+    mujoco.set_mjcb_contactfilter(lambda m, d, a, b: tuple(sorted((of[a], of[b]))) not in allowed)
     for k in range(m.npair):
-        if tuple(sorted((int(m.pair_geom1[k]), int(m.pair_geom2[k])))) not in allowed:
+        if tuple(sorted((of[m.pair_geom1[k]], of[m.pair_geom2[k]]))) not in allowed:
             m.pair_margin[k], m.pair_gap[k] = -1e9, 1e9  # without a gap, shapes such as cylinders would seem deeper
 
 

@@ -44,8 +44,10 @@ type Peer struct {
 
 // Start starts MuJoCo with copies of a robot, which a control step moves by so many physics steps. If pairs is not
 // nil, only these geoms touch, as the engine has them; else all that the model says but meshes, of which a compiled model
-// has only hulls that may meet a plane. Errors are those of [Compile]. [Peer.Close] ends it.
-func Start(ctx context.Context, model mujoco.Model, copies, steps int, pairs []mujoco.Pair) (p *Peer, err error) {
+// has only hulls that may meet a plane. Boxes replace the planes if there is a terrain. Errors are those of [Compile].
+// [Peer.Close] ends it.
+func Start(ctx context.Context, model mujoco.Model, copies, steps int, pairs []mujoco.Pair,
+	terrain *mujoco.Terrain) (p *Peer, err error) {
 	python, err := findPython(ctx)
 	if err != nil {
 		return nil, err
@@ -63,19 +65,26 @@ func Start(ctx context.Context, model mujoco.Model, copies, steps int, pairs []m
 	if err != nil {
 		return nil, err
 	}
+	blocks := []byte("[]")
+	if terrain != nil {
+		if blocks, err = json.Marshal(terrain.Blocks()); err != nil {
+			return nil, err
+		}
+	}
 	allowed := []byte("null")
 	if pairs != nil {
 		if allowed, err = json.Marshal(geoms(pairs)); err != nil {
 			return nil, err
 		}
 	}
-	script, file := filepath.Join(p.folder, "peer.py"), filepath.Join(p.folder, "model.json")
+	path := func(name string) string { return filepath.Join(p.folder, name) }
+	script, file, ground := path("peer.py"), path("model.json"), path("terrain.json")
 	if err := errors.Join(os.WriteFile(script, []byte(offscreen+modelScript+"\n\n"+peerScript), 0o600),
-		os.WriteFile(file, content, 0o600)); err != nil {
+		os.WriteFile(file, content, 0o600), os.WriteFile(ground, blocks, 0o600)); err != nil {
 		return nil, err
 	}
 	p.cmd = exec.CommandContext(ctx, python.path, script, python.packages, file, fmt.Sprint(copies), fmt.Sprint(steps),
-		string(allowed))
+		string(allowed), ground)
 	p.cmd.Env = append(os.Environ(), "PYTHONSAFEPATH=1")
 	p.cmd.Dir, p.cmd.Stderr = p.folder, p.stderr
 	if p.in, err = p.cmd.StdinPipe(); err != nil {

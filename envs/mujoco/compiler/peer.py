@@ -2,8 +2,8 @@
 # of its data: the same elements, compiled, and then the exact numbers. Of meshes the data has the hulls of those that may
 # touch.
 #
-# arguments: MODEL, the JSON; COPIES; HELD, physics steps of a control step; PAIRS, as JSON, of geoms that alone may touch, or
-# null. Requests and answers are lines:
+# arguments: MODEL, the JSON; COPIES; HELD, physics steps of a control step; PAIRS, as JSON, of geoms that alone may touch,
+# or null; TERRAIN, a JSON file of the boxes that replace planes. Requests and answers are lines:
 #
 #   {"start": [qpos, qvel, act]}  all copies start there
 #   {"control": ctrl}         a control step; the answer is {"qpos": qpos, "qvel": qvel}
@@ -23,8 +23,54 @@ def text(rows):
     return base64.b64encode(np.ascontiguousarray(np.array(rows).T, "<f4").tobytes()).decode()
 
 
-def made_of(data):
-    """The mjModel of a compiled model as data."""
+def add_terrain(spec, a, blocks):
+    """Has boxes replace the horizontal planes, in a last body of their own. Returns the plane of each box, and for all
+    explicit pairs of geoms their names and the pairs whose numbers they have."""
+    m = spec.compile()
+    d = mujoco.MjData(m)
+    mujoco.mj_kinematics(m, d)
+    spec.stat.extent, spec.stat.center = m.stat.extent, m.stat.center  # of the view
+    ground, planes = spec.worldbody.add_body(name="terrain"), []
+    pairs = [(f"pair {i}", i) for i in range(m.npair)]
+    own = ("contype", "conaffinity", "condim", "priority", "solmix", "solref", "solimp", "friction", "margin", "gap",
+           "group")
+    for plane in range(m.ngeom):
+        if m.geom_type[plane] != mujoco.mjtGeom.mjGEOM_PLANE or m.body_weldid[m.geom_bodyid[plane]] or \
+                d.geom_xmat[plane][8] < 1 - 1e-9:
+            continue
+        for k, block in enumerate(blocks):
+            low, high = np.array(block["Low"]), np.array(block["High"])
+            ground.add_geom(name=f"block {plane} {k}", type=mujoco.mjtGeom.mjGEOM_BOX, size=(high - low) / 2,
+                            pos=d.geom_xpos[plane] + (low + high) / 2, rgba=[0.8, 0.78, 0.74, 1],
+                            **{key: a[f"geom_{key}"][plane] for key in own})
+            planes.append(plane)
+            for i in range(m.npair):
+                if plane in (geoms := [m.pair_geom1[i], m.pair_geom2[i]]):
+                    other = m.geom(geoms[geoms[0] == plane]).name
+                    spec.add_pair(name=f"pair {i} {k}", geomname1=f"block {plane} {k}", geomname2=other)
+                    pairs.append((f"pair {i} {k}", i))
+    return planes, pairs
+
+
+def on_terrain(m, a, planes, pairs):
+    """Completes a model whose planes boxes replace."""
+    ids = [mujoco.mj_name2id(m, mujoco.mjtObj.mjOBJ_PAIR, name) for name, _ in pairs]
+    for key in a:
+        if key.startswith("pair_") and key not in ("pair_geom1", "pair_geom2") and pairs:
+            getattr(m, key)[ids] = np.array(a[key])[[i for _, i in pairs]]
+    for i in set(planes):
+        m.geom_contype[i], m.geom_conaffinity[i], m.geom_rgba[i, 3] = 0, 0, 0
+    for k in range(m.npair):  # those of the planes themselves
+        if {m.pair_geom1[k], m.pair_geom2[k]} & set(planes):
+            m.pair_margin[k], m.pair_gap[k] = -1e9, 1e9
+    for i in set(m.geom_bodyid[m.geom_type == mujoco.mjtGeom.mjGEOM_MESH]):
+        own = m.geom_bodyid == i
+        reach = np.max(np.linalg.norm(m.geom_pos[own] - m.body_ipos[i], axis=1) + m.geom_rbound[own])
+        m.bvh_aabb[m.body_bvhadr[i]:m.body_bvhadr[i] + m.body_bvhnum[i]] = [0, 0, 0, reach, reach, reach]
+
+
+def made_of(data, blocks):
+    """The mjModel of a compiled model as data, and the geoms of the data that those of the model stand for."""
     a, sizes, names = data["arrays"], data["sizes"], data["names"]
     spec = mujoco.MjSpec()
     spec.compiler.degree, spec.compiler.autolimits, spec.compiler.balanceinertia = False, False, False
@@ -69,7 +115,8 @@ def made_of(data):
     for i, body in enumerate(a["site_bodyid"]):
         bodies[body].add_site(name=name("site", i), pos=a["site_pos"][i], quat=a["site_quat"][i])
     for i in range(sizes["npair"]):
-        spec.add_pair(geomname1=name("geom", a["pair_geom1"][i]), geomname2=name("geom", a["pair_geom2"][i]))
+        spec.add_pair(name=f"pair {i}", geomname1=name("geom", a["pair_geom1"][i]),
+                      geomname2=name("geom", a["pair_geom2"][i]))
     for signature in a["exclude_signature"]:
         spec.add_exclude(bodyname1=name("body", signature >> 16), bodyname2=name("body", signature & 0xffff))
     for i, t in enumerate(data.get("tendons", [])):
@@ -97,6 +144,7 @@ def made_of(data):
                           target=name(kind, target) if kind else f"tendon {target}")
     for i in range(sizes["nkey"]):
         spec.add_key(name=name("key", i), qpos=a["key_qpos"][i], qvel=a["key_qvel"][i], ctrl=a["key_ctrl"][i])
+    planes, pairs = add_terrain(spec, a, blocks) if blocks else ([], [])
     m = spec.compile()
     meshes = {i: m.mesh(f"mesh {i}").id for i in hulls}
     for key, value in data["opt"].items():
@@ -106,6 +154,8 @@ def made_of(data):
         to, value = getattr(m, key, None), np.array(value)
         if isinstance(to, np.ndarray) and to.size and to.size == value.size:
             to[:] = value.reshape(to.shape)
+        elif planes and key.startswith(("geom_", "body_")):  # the boxes come last
+            to[:len(value)] = value.reshape(-1, *to.shape[1:])
     m.opt.solver, m.opt.iterations, m.opt.tolerance = mujoco.mjtSolver.mjSOL_NEWTON, max(100, m.opt.iterations), 1e-10
     m.opt.ls_iterations = max(50, m.opt.ls_iterations)
     # The compiler moves a mesh to its centre of mass, and turns it; geoms have the numbers of the data.
@@ -118,7 +168,10 @@ def made_of(data):
     for i, shape in enumerate(a["geom_dataid"]):
         ground = a["geom_type"][i] == int(mujoco.mjtGeom.mjGEOM_HFIELD) and 0 <= shape < len(fields)
         m.geom_dataid[i] = m.hfield(f"hfield {shape}").id if ground else meshes.get(shape, -1)
-    m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # whose boxes are those of the compiler
+    if planes:
+        on_terrain(m, a, planes, pairs)
+    else:
+        m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # whose boxes are those of the compiler
     for own in data.get("muscles", []):
         output = m.actuator_outadr[own["actuator"]]
         m.actuator_lengthrange[output], m.actuator_acc0[output] = own["lengthrange"], own["acc0"]
@@ -134,7 +187,7 @@ def made_of(data):
         m.tendon_lengthspring[i], m.tendon_range[i], m.tendon_margin[i] = t["lengthspring"], t["range"], t["margin"]
         m.tendon_solref_lim[i], m.tendon_solref_fri[i] = t["solref"]
         m.tendon_solimp_lim[i], m.tendon_solimp_fri[i] = t["solimp"]
-    return m
+    return m, list(range(len(a["geom_bodyid"]))) + planes
 
 
 class Shown:
@@ -179,11 +232,11 @@ class Shown:
         return base64.b64encode(np.ascontiguousarray(self.renderer.render()).tobytes()).decode()
 
 
-def serve(path, copies, held, pairs):
-    with open(path) as file:
-        m = made_of(json.load(file))
+def serve(path, copies, held, pairs, terrain):
+    with open(path) as file, open(terrain) as blocks:
+        m, geoms = made_of(json.load(file), json.load(blocks))
     if (pairs := json.loads(pairs)) is not None:
-        only(m, pairs)
+        only(m, pairs, geoms)
     copies, held = int(copies), int(held)
     data, shown = [mujoco.MjData(m) for _ in range(copies)], Shown(m, held)
 
@@ -215,4 +268,4 @@ def serve(path, copies, held, pairs):
             print(json.dumps({"error": "; ".join(str(error).split("\n")) or type(error).__name__}), flush=True)
 
 
-serve(*sys.argv[2:6])
+serve(*sys.argv[2:7])
