@@ -22,7 +22,9 @@ func newStage(env envs.Env) (*stage, error) {
 	case Visible:
 		s.Bodies, s.poses = inner.Bodies(), inner.Poses
 	case *envs.Rigid:
-		err = s.rigid(inner.System)
+		if err = s.rigid(inner.System); s.terrain != nil && len(inner.Vary) > 0 {
+			s.under = terrainUnder(inner)
+		}
 	case envs.Pointmaze:
 		s.Bodies, s.poses = pointmazeBodies(inner), pointPoses
 	case *envs.BlackBox:
@@ -44,14 +46,19 @@ func newStage(env envs.Env) (*stage, error) {
 	return s, s.Check()
 }
 
-// film returns the film of an episode. first holds the poses of the bodies at its beginning,
-// [7 * bodies], or is nil; steps holds what [stage.look] recorded after each step. The film stops
-// at the end of the first episode, or before the first step with a NaN or an infinity.
+// film returns the film of an episode. first holds what [stage.first] recorded, or is nil; steps
+// holds what [stage.look] recorded after each step. The film stops at the end of the first episode,
+// or before the first step with a NaN or an infinity.
 func (s *stage) film(first, steps []float32) *scene.Film {
 	film := s.Film
 	film.Frames, film.Rewards = nil, nil
+	under := [3]float64{1}
 	if first != nil {
-		film.Frames, film.Rewards = [][]scene.Pose{posesOf(first)}, []float64{0}
+		n := 7 * len(s.Frames[0])
+		film.Frames, film.Rewards = [][]scene.Pose{posesOf(first[:n])}, []float64{0}
+		for i, x := range first[n:] {
+			under[i] = float64(x)
+		}
 	}
 	width := s.width()
 	for ; len(steps) >= width; steps = steps[width:] {
@@ -64,6 +71,9 @@ func (s *stage) film(first, steps []float32) *scene.Film {
 		if row[width-1] > 0 {
 			break
 		}
+	}
+	if s.terrain != nil {
+		addTerrain(&film, s.terrain, under)
 	}
 	return &film
 }
@@ -111,7 +121,9 @@ func (s *stage) rigid(system envs.System) error {
 	case *physics.System:
 		moving = s.brax(system.Model(), poses)
 	case *mujoco.System:
-		moving = s.mujoco(system, poses)
+		if moving = s.mujoco(system, poses); system.Terrain() != nil {
+			s.terrain = system
+		}
 	default:
 		return fmt.Errorf("a %T cannot be filmed: make the environment a watch.Visible", system)
 	}

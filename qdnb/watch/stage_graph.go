@@ -5,6 +5,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
@@ -23,13 +24,38 @@ type Visible interface {
 type stage struct {
 	scene.Film // one frame, the default pose
 	poses      func(s envs.State) *Node
-	moving     []int // of a robot: the bodies that move, in the order of its system
+	moving     []int                      // of a robot: the bodies that move, in the order of its system
+	terrain    *mujoco.System             // whose terrain is shown; nil: there is none
+	under      func(s envs.State) []*Node // see [addTerrain], [B] each; nil: what is not drawn
 }
 
-// first records the poses of the bodies at the beginning of an episode.
+// first records the poses of the bodies at the beginning of an episode, and what it draws of a terrain.
 func (s *stage) first(steps int) envs.Recorder {
-	return envs.Recorder{Every: steps, Width: 7 * len(s.Frames[0]),
-		Row: func(before envs.State, _ *Node, _ envs.State) *Node { return s.poses(before) }}
+	width := 7 * len(s.Frames[0])
+	if s.under != nil {
+		width += 3
+	}
+	return envs.Recorder{Every: steps, Width: width, Row: func(before envs.State, _ *Node, _ envs.State) *Node {
+		row := s.poses(before)
+		if s.under != nil {
+			row = Concatenate([]*Node{row, Stack(s.under(before), 1)}, 1)
+		}
+		return row
+	}}
+}
+
+// terrainUnder returns what the episodes of a task draw of its terrain.
+func terrainUnder(r *envs.Rigid) func(s envs.State) []*Node {
+	return func(s envs.State) []*Node {
+		under := r.View(s).State.Under
+		all := []*Node{under.Terrain, under.TerrainOffset[0], under.TerrainOffset[1]}
+		for i, x := range all {
+			if x == nil {
+				all[i] = MulScalar(OnesLike(s.Reward), float64(1-min(i, 1)))
+			}
+		}
+		return all
+	}
 }
 
 // steps records [stage.look] after each step.

@@ -14,17 +14,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/internal/errtest"
 	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/plot/viewer"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla/random"
 )
 
 // A film stops after the last step of the episode, or before a NaN.
@@ -291,4 +297,31 @@ func pose(t *testing.T, film *scene.Film, env *envs.Rigid, angles []float64) {
 			next++
 		}
 	}
+}
+
+// A film shows the terrain of its episode, as high and where the episode has it, near the robot.
+func TestTerrainIsShown(t *testing.T) {
+	stairs := mujoco.Stairs(2, 0.4, 0.1, 0.4)
+	place := envs.Variation{Quantity: envs.TerrainOffset, Lower: []float64{0.6, 0}, Upper: []float64{0.6, 0}}
+	env := must.Get(envs.RobotTask{Name: "stairs", Terrain: &stairs,
+		Vary: []envs.Variation{envs.Vary(envs.TerrainMultiplier, 2, 2), place}}.Environment(robots.Go1()))
+	s := must.Get(newStage(env))
+	first := xlatest.Run(t, xlatest.Pure(t), func(in []*graph.Node) []*graph.Node {
+		state := envs.Reset(env, random.KeyOf(in[0]).Split(1))
+		return []*graph.Node{s.first(1).Row(state, nil, state)}
+	}, xlatest.Tensor(random.SeedWords(5), 2))
+	film := s.film(xlatest.Flat[float32](t, first[0]), nil)
+	errtest.Equal(t, "usable", film.Check(), nil)
+	ground := film.Bodies[len(film.Bodies)-1]
+	for i, want := range [][2]scene.Vec{{{-0.2, -1.2, -0.1}, {0.2, 1.2, 0.2}}, {{0.2, -1.2, -0.1}, {1.2, 1.2, 0.4}}} {
+		for k, corner := range [2]scene.Vec{ground.Shapes[i].A, ground.Shapes[i].B} {
+			for axis := range corner {
+				if math.Abs(corner[axis]-want[k][axis]) > 0.03 {
+					t.Errorf("step %d is at %v, want %v", 1+i, ground.Shapes[i], want)
+				}
+			}
+		}
+	}
+	errtest.Equal(t, "steps", len(ground.Shapes), 2)
+	errtest.Equal(t, "where no step is", film.Ground, true)
 }

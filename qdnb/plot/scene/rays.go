@@ -1,8 +1,10 @@
 package scene
 
 import (
+	"cmp"
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/num/quat"
 	"gonum.org/v1/gonum/spatial/r3"
@@ -36,6 +38,61 @@ func newSolid(s Shape, p Pose) solid {
 	out.abab = r3.Norm2(out.ab)
 	out.center, out.reach = along(out.a, out.ab, 0.5), math.Sqrt(out.abab)/2+s.Radius
 	return out
+}
+
+// hierarchy is a tree of boxes around solids, so that a ray meets few of many.
+type hierarchy struct {
+	box   r3.Box
+	parts []*hierarchy
+	leaf  []int // solids; nil if there are parts
+}
+
+// newHierarchy returns that of some solids, whose order it changes.
+func newHierarchy(solids []solid, some []int) *hierarchy {
+	h := &hierarchy{box: emptyBox()}
+	for _, i := range some {
+		h.box = include(h.box, solids[i].center, solids[i].reach*(1+1e-9))
+	}
+	if len(some) <= 4 {
+		h.leaf = some
+		return h
+	}
+	size := h.box.Size()
+	slices.SortFunc(some, func(a, b int) int {
+		one, other := solids[a].center, solids[b].center
+		if size.X > size.Y {
+			return cmp.Compare(one.X, other.X)
+		}
+		return cmp.Compare(one.Y, other.Y)
+	})
+	half := len(some) / 2
+	h.parts = []*hierarchy{newHierarchy(solids, some[:half]), newHierarchy(solids, some[half:])}
+	return h
+}
+
+// visit calls a function with the solids whose boxes a ray may meet.
+func (h *hierarchy) visit(o, d r3.Vec, do func(i int)) {
+	near, far := 0.0, math.Inf(1)
+	for i, from := range vecOf(o) {
+		low, high, along := vecOf(h.box.Min)[i], vecOf(h.box.Max)[i], vecOf(d)[i]
+		if along == 0 {
+			if from < low || from > high {
+				return
+			}
+			continue
+		}
+		t0, t1 := (low-from)/along, (high-from)/along
+		near, far = max(near, min(t0, t1)), min(far, max(t0, t1))
+	}
+	if near > far {
+		return
+	}
+	for _, part := range h.parts {
+		part.visit(o, d, do)
+	}
+	for _, i := range h.leaf {
+		do(i)
+	}
 }
 
 // hit returns the distance along a ray, of unit direction d, at which it enters the solid from
@@ -137,7 +194,7 @@ func (s *solid) nearest(p r3.Vec) r3.Vec {
 // hidden returns the fraction of the sky above a surface at p, with normal n, that a capsule hides,
 // from 0 to 1. It treats the capsule as a ball of its radius at its nearest point.
 func (s *solid) hidden(p, n r3.Vec) float64 {
-	if far := s.reach + 5*s.radius; s.kind == Box || r3.Norm2(r3.Sub(s.center, p)) > far*far {
+	if far := s.reach + 5*s.radius; r3.Norm2(r3.Sub(s.center, p)) > far*far {
 		return 0
 	}
 	to := r3.Sub(s.nearest(p), p)

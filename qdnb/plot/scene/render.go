@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"gonum.org/v1/gonum/spatial/r3"
+
+	"example.com/qdnb/internal/lists"
 )
 
 const maxPixels = 64 << 20
@@ -89,6 +91,8 @@ const (
 
 type world struct {
 	solids        []solid
+	tree          *hierarchy
+	round         []int // solids that are no boxes
 	ground        bool
 	eye           r3.Vec
 	right, up     r3.Vec // vectors to the edges of the picture, at distance 1
@@ -106,6 +110,12 @@ func newWorld(f *Film, frame int, c Camera, width, height int) *world {
 	for i, pose := range f.Poses(frame) {
 		for _, s := range f.Bodies[i].Shapes {
 			w.solids = append(w.solids, newSolid(s, pose))
+		}
+	}
+	w.tree = newHierarchy(w.solids, lists.Indices(len(w.solids)))
+	for i, s := range w.solids {
+		if s.kind != Box {
+			w.round = append(w.round, i)
 		}
 	}
 	right, up, ahead := c.axes()
@@ -215,13 +225,13 @@ func (w *world) rows(do func(y int)) {
 // first returns the distance to the first solid along a ray, except one; or infinity and -1.
 func (w *world) first(o, d r3.Vec, except int) (distance float64, index int) {
 	distance, index = math.Inf(1), -1
-	for i := range w.solids {
+	w.tree.visit(o, d, func(i int) {
 		if i != except {
-			if t := w.solids[i].hit(o, d); t < distance {
+			if t := w.solids[i].hit(o, d); t < distance || t == distance && i < index {
 				distance, index = t, i
 			}
 		}
-	}
+	})
 	return distance, index
 }
 
@@ -249,7 +259,7 @@ func (w *world) shade(p, n, d r3.Vec, albedo rgb, shine float64, self int) rgb {
 	if _, occluder := w.first(p, lightDirection, self); occluder >= 0 {
 		light = shaded
 	}
-	for i := range w.solids {
+	for _, i := range w.round {
 		if i != self {
 			sky *= 1 - 0.8*w.solids[i].hidden(p, n)
 		}

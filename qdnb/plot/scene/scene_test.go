@@ -126,7 +126,8 @@ func TestHits(t *testing.T) {
 // An object above a point blocks its light; one next to it or below does not.
 func TestShadows(t *testing.T) {
 	for _, shape := range []Shape{{Radius: 1}, {Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}}} {
-		w := &world{solids: []solid{newSolid(shape, Pose{Vec{0, 0, 5}, Quat{1}})}}
+		solids := []solid{newSolid(shape, Pose{Vec{0, 0, 5}, Quat{1}})}
+		w := &world{solids: solids, tree: newHierarchy(solids, []int{0})}
 		for at, want := range map[Vec]int{{}: 0, {3}: -1, {0, 0, 9}: -1} {
 			if _, occluder := w.first(at.r3(), r3.Vec{Z: 1}, -1); occluder != want {
 				t.Errorf("%v: occluder %d above %v, want %d", shape, occluder, at, want)
