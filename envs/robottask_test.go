@@ -177,6 +177,26 @@ func TestStoredRobots(t *testing.T) {
 	}
 }
 
+// A flat terrain is as the plane that it replaces, also under elliptic cones, where contacts that do not touch must be
+// finite.
+func TestFlatTerrain(t *testing.T) {
+	flat := mujoco.Terrain{Cell: 1, Heights: [][]float64{{0}}}
+	var ends [2][]float32
+	for i, terrain := range []*mujoco.Terrain{nil, &flat} {
+		env := must.Get(envs.RobotTask{Name: "a1", Terrain: terrain}.Environment(robots.A1()))
+		env.Grounded = false
+		out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+			s := envs.Reset(env, random.KeyOf(in[0]).Split(1))
+			for range 3 {
+				s = envs.Step(env, s, OnesLike(Slice(s.Observation, AxisRange(), AxisRange(0, 12))))
+			}
+			return []*Node{s.Observation}
+		}, xlatest.Tensor(random.SeedWords(3), 2))
+		ends[i] = xlatest.Flat[float32](t, out[0])
+	}
+	xlatest.Close(t, "what it observes", ends[1], ends[0], 1e-3)
+}
+
 // Both tasks keep the promises of environments.
 func TestPromisesOfRobotTasks(t *testing.T) {
 	for _, task := range envs.RobotTasks() {

@@ -216,7 +216,7 @@ func (t *Terrain) touches(k kinematics, center algebra.Vector, radius algebra.Nu
 		return touch{distance: distance, normal: normal, point: center.Minus(normal.By(radius.Plus(distance.Scale(0.5))))}
 	}
 	top = contact(center.Z.Minus(own).Minus(radius), vertical)
-	none := algebra.Constant(rows, huge)
+	none := algebra.Constant(rows, far)
 	least, normal := computed(g, batch, none), vertical
 	for _, side := range []struct{ x, y bool }{{true, false}, {false, true}, {true, true}} {
 		height := pick(side.x, side.y)
