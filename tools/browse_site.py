@@ -137,6 +137,18 @@ def check_figures(visit: Visit, shots: Path) -> None:
     page.screenshot(path=shots / "figure-2.png")
 
 
+def check_tips(visit: Visit) -> None:
+    """On a phone, what a figure says of a point stays on the screen."""
+    page = visit.open("figures/figure-3.html")
+    area = page.locator("[role=application]").bounding_box() or {}
+    for share in range(5, 100, 5):
+        page.mouse.move(area["x"] + area["width"] * share / 100, area["y"] + area["height"] / 4)
+        left, right = page.evaluate("""(() => { const tip = document.querySelector("[role=application] ~ div").getBoundingClientRect();
+            return [tip.left, tip.right]; })()""")
+        if left < 0 or right > 390:
+            visit.note(f"what it says at {share} % of the figure reaches from {left:.0f} to {right:.0f}, beyond the edges of a narrow screen")
+
+
 def main() -> int:
     site = Path(sys.argv[1]).resolve()
     browser = find_browser()
@@ -155,6 +167,7 @@ def main() -> int:
         check_keys(wide)
         check_skills(wide, shots)
         check_figures(wide, shots)
+        check_tips(narrow)
         for visit in (wide, narrow):  # without it, six films play at once on a page, in software
             visit.page.emulate_media(reduced_motion="reduce")
         for name in ["index", "skills", "docs/gallery", "notebooks/quickstart", "docs/algorithms/map-elites", "api/qdnb"]:

@@ -82,8 +82,8 @@
     style: "position:absolute;inset:0;width:100%;height:100%;touch-action:pan-y;cursor:crosshair",
   });
   const past = make(view, "g"), marked = make(view, "g");
-  const tip = make(box, "div", { style: "position:absolute;display:none;pointer-events:none;z-index:1;max-width:16em;padding:.4em .6em;" +
-    "border-radius:4px;background:#1d2126;color:#fff;font:12px/1.4 system-ui,sans-serif;white-space:pre-line;width:max-content;box-shadow:0 1px 4px #0006" });
+  const tip = make(box, "div", { style: "position:absolute;display:none;pointer-events:none;z-index:1;max-width:min(17em,50% - 12px);box-sizing:border-box;" +
+    "padding:.4em .6em;border-radius:4px;background:#1d2126;color:#fff;font:12px/1.4 system-ui,sans-serif;white-space:pre-line;width:max-content;box-shadow:0 1px 4px #0006" });
   const spoken = make(group, "div", { role: "status", style: "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)" });
 
   // --- what is selected: a panel p, and cell i of its map or point i of its mark m
