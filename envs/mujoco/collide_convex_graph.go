@@ -78,6 +78,16 @@ func normalized(v algebra.Vector) algebra.Vector {
 	return v.Over(atLeast(length(v), tiny)).Materialize()
 }
 
+// farthestVertex returns the row of the vertex of meshes that is farthest along a direction in their frames,
+// [1, pairs * B].
+func (s solid) farthestVertex(d algebra.Vector) *Node {
+	shape := s.Vertices[0].Shape().Dimensions
+	along := func(axis int) *Node {
+		return Mul(s.Vertices[axis], BroadcastToDims(Reshape(component(d, axis).Node, 1, shape[1]), shape...))
+	}
+	return lowestRow(xla.Store(Neg(Add(Add(along(0), along(1)), along(2)))))
+}
+
 // support returns the point of the solid that is farthest along a direction.
 func (s solid) support(direction algebra.Vector) algebra.Vector {
 	d, zero := s.into(direction), algebra.Constant(s.Size.X.Rows, 0)
@@ -96,13 +106,9 @@ func (s solid) support(direction algebra.Vector) algebra.Vector {
 		case Box:
 			return algebra.Vector{X: signed(d.X, s.Size.X), Y: signed(d.Y, s.Size.Y), Z: signed(d.Z, s.Size.Z)}
 		}
-		shape := s.Vertices[0].Shape().Dimensions
-		along := func(axis int) *Node {
-			return Mul(s.Vertices[axis], BroadcastToDims(Reshape(component(d, axis).Node, 1, shape[1]), shape...))
-		}
-		row := lowestRow(xla.Store(Neg(Add(Add(along(0), along(1)), along(2)))))
+		row := s.farthestVertex(d)
 		take := func(axis int) algebra.Num {
-			all := algebra.Num{Rows: shape[0], Node: Reshape(s.Vertices[axis], -1)}
+			all := algebra.Num{Rows: s.Vertices[axis].Shape().Dimensions[0], Node: Reshape(s.Vertices[axis], -1)}
 			return algebra.Num{Rows: d.X.Rows, Node: pick(all, row).Node}
 		}
 		return algebra.Vector{X: take(0), Y: take(1), Z: take(2)}
@@ -375,8 +381,38 @@ func (d *descent) propose(t triangle, points [2]algebra.Vector, straight algebra
 	return chooseTriangle(fails, d.Triangle, t)
 }
 
-// convex searches the contact of two shapes.
+// convex searches the contacts of two shapes.
 func convex(c *contactSet, a, b place) []touch {
+	found := c.search(a, b)
+	if c.polytopes != nil {
+		return c.spread(found).list()
+	}
+	return []touch{{distance: found.Distance, point: found.placed(found.Point), normal: found.narrow(found.Descent.Direction)}}
+}
+
+// overlap is the contact of two convex shapes.
+type overlap struct {
+	Descent  descent
+	Distance algebra.Num
+	Point    algebra.Vector // halfway between the surfaces, in the frame of the first shape
+	Turn     algebra.Rotation
+	Position algebra.Vector // of that frame
+	Polytope [2]algebra.Num // see [convexSide]
+}
+
+// narrow turns a vector from the frame of the first shape, placed also moves it.
+func (f overlap) narrow(v algebra.Vector) algebra.Vector {
+	return f.Turn.Of(v).Each(func(x algebra.Num) algebra.Num {
+		return algebra.Num{Rows: x.Rows, Node: xla.Store(ConvertDType(x.Node, dtypes.Float32))}
+	})
+}
+
+func (f overlap) placed(v algebra.Vector) algebra.Vector {
+	return f.Position.Plus(f.narrow(v)).Materialize()
+}
+
+// search searches the contact.
+func (c *contactSet) search(a, b place) overlap {
 	g, copies := sizeOf(slices.Concat(a.numbers(), b.numbers()))
 	n := a.position.X.Rows
 	as := func(x algebra.Num, dtype dtypes.DType) algebra.Num {
@@ -440,11 +476,9 @@ func convex(c *contactSet, a, b place) []touch {
 	}, descent.step)
 	points := [2]algebra.Vector{d.Triangle.of(0), d.Triangle.of(1)}
 	points[0], points[1] = points[0].Plus(d.Direction.By(radii[0])), points[1].Minus(d.Direction.By(radii[1]))
-	narrow := func(v algebra.Vector) algebra.Vector {
-		return frame.Of(v).Each(func(x algebra.Num) algebra.Num { return as(x, dtypes.Float32) })
-	}
-	return []touch{{distance: as(d.Depth.Plus(radius).Neg(), dtypes.Float32), normal: narrow(d.Direction),
-		point: a.position.Plus(narrow(points[0].Plus(points[1]).Scale(0.5))).Materialize()}}
+	return overlap{Descent: d, Distance: as(d.Depth.Plus(radius).Neg(), dtypes.Float32),
+		Point: points[0].Plus(points[1]).Scale(0.5), Turn: frame, Position: a.position,
+		Polytope: [2]algebra.Num{c.shapes[0].polytope, c.shapes[1].polytope}}
 }
 
 // convexSide holds the shapes of one side of pairs of convex shapes.
@@ -454,6 +488,8 @@ type convexSide struct {
 	radius algebra.Num    // of its ball or capsule, else 0
 	hulls  [3][][]float64 // coordinates of each distinct hull; those of smaller ones are repeated
 	hull   algebra.Num    // of each pair; 0 if it is no mesh
+
+	polytope algebra.Num // the first vertex of each pair's in [polytopes]; -1 for pairs whose faces have no contacts
 }
 
 // vertices returns the vertices of the hull of each pair, [vertices, pairs * B].
@@ -477,6 +513,7 @@ func (m *Model) convexSide(geoms []int) (c convexSide) {
 			distinct, most = append(distinct, hull), max(most, len(hull.Vertices))
 		}
 	}
+	c.polytope = algebra.Constant(len(geoms), -1)
 	c.kind = algebra.ColumnOf(geoms, func(geom int) float64 { return float64(m.GeomType[geom]) })
 	c.hull = algebra.ColumnOf(geoms, func(geom int) float64 { return float64(max(0, slices.Index(distinct, m.hull(geom)))) })
 	c.radius = algebra.ColumnOf(geoms, func(geom int) float64 {

@@ -41,9 +41,10 @@ type contact struct {
 // of axes along which none acts have no rows.
 type perAxis [6]algebra.Num
 
-// constrain finds the constraints of a state: what [System.collisions] found, positions q, velocities v and the
-// links' velocities.
-func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num, velocity []spatial) constraints {
+// constrain finds the constraints of a state: what [System.collisions] and [System.selections] found, positions q,
+// velocities v and the links' velocities.
+func (s *System) constrain(k kinematics, contacts []contact, selected []found, q, v []algebra.Num,
+	velocity []spatial) constraints {
 	var c constraints
 	var rows stacked
 	var cones coneRows
@@ -52,8 +53,8 @@ func (s *System) constrain(k kinematics, contacts []contact, q, v []algebra.Num,
 	s.constrainContacts(&c, &rows, &cones, k, contacts, v, velocity)
 	rate, coneRate := s.violationRates(c, v, velocity)
 	s.complete(&c, rows, cones, rate, coneRate)
-	for i := range s.selected {
-		c.Visits = append(c.Visits, s.visits(k, contacts, i, v))
+	for i, f := range selected {
+		c.Visits = append(c.Visits, s.visits(k, f, i, v))
 	}
 	return c
 }

@@ -24,6 +24,14 @@ type found struct {
 	Origin        algebra.Vector // what points are relative to, of all contacts; no rows if there is one tree
 }
 
+// selections finds the contacts of each set between links, given those of [System.collisions].
+func (s *System) selections(k kinematics, contacts []contact) (all []found) {
+	for _, set := range s.selected {
+		all = append(all, s.found(k, contacts, set))
+	}
+	return all
+}
+
 // found finds the contacts of a set between links, given those of [System.collisions].
 func (s *System) found(k kinematics, contacts []contact, set *contactSet) (f found) {
 	g, batch := k.size()
@@ -106,29 +114,51 @@ func (s *System) findNear(k kinematics, part *contactSet, all found, row, first 
 		start.Numbers = append(append(start.Numbers, at[i].numbers()...), sizes[i].X, sizes[i].Y, sizes[i].Z)
 	}
 	start.Numbers = append(start.Numbers, prism...)
-	return xla.Repeat(negative(start.Gap, part.near), start, func(n *Node, at state) state {
-		pair := xla.Store(lowestRow(at.Gap))
-		index := Iota(pair.Graph(), shapes.Make(dtypes.Int32, at.Gap.Shape().Dimensions...), 0)
-		at.Gap = xla.Store(Where(Equal(index, BroadcastToShape(pair, index.Shape())), MulScalar(OnesLike(at.Gap), huge), at.Gap))
+	type looking struct {
+		Numbers []algebra.Num
+		Pair    *Node
+	}
+	look := func(at looking) (one contactSet, places [2]place) {
 		one, next := *part, 0
-		one.margin = pick(margin, pair)
+		one.margin = pick(margin, at.Pair)
 		vector := func() algebra.Vector {
 			next += 3
-			return pickVector(algebra.Vector{X: at.Numbers[next-3], Y: at.Numbers[next-2], Z: at.Numbers[next-1]}, pair)
+			return pickVector(algebra.Vector{X: at.Numbers[next-3], Y: at.Numbers[next-2], Z: at.Numbers[next-1]}, at.Pair)
 		}
-		var places [2]place
 		for i := range places {
 			places[i].position, places[i].turn = vector(), algebra.Rotation{X: vector(), Y: vector(), Z: vector()}
 			one.sizes[i] = vector()
 			if part.convex() {
 				shape := &one.shapes[i]
-				shape.kind, shape.radius, shape.hull = pick(shape.kind, pair), pick(shape.radius, pair), pick(shape.hull, pair)
+				for _, x := range []*algebra.Num{&shape.kind, &shape.radius, &shape.hull, &shape.polytope} {
+					*x = pick(*x, at.Pair)
+				}
 			}
 		}
 		for _, x := range at.Numbers[next:] {
-			one.prism = append(one.prism, pick(x, pair))
+			one.prism = append(one.prism, pick(x, at.Pair))
 		}
-		touches := part.collide(&one, places[0], places[1])
+		return one, places
+	}
+	touches := func(at looking) []touch {
+		one, places := look(at)
+		return part.collide(&one, places[0], places[1])
+	}
+	repeat := xla.Repeat[state]
+	if part.polytopes != nil && s.parted { // the search and what follows it are compiled apart, see [xla.Outline]
+		repeat = xla.RepeatUnfused[state]
+		touches = func(at looking) []touch {
+			return xla.Outline(xla.Outline(at, func(at looking) overlap {
+				one, places := look(at)
+				return one.search(places[0], places[1])
+			}), part.spread).list()
+		}
+	}
+	return repeat(negative(start.Gap, part.near), start, func(n *Node, at state) state {
+		pair := xla.Store(lowestRow(at.Gap))
+		index := Iota(pair.Graph(), shapes.Make(dtypes.Int32, at.Gap.Shape().Dimensions...), 0)
+		at.Gap = xla.Store(Where(Equal(index, BroadcastToShape(pair, index.Shape())), MulScalar(OnesLike(at.Gap), huge), at.Gap))
+		margin, touches := pick(margin, pair), touches(looking{at.Numbers, pair})
 		here := AddScalar(MulScalar(n, part.points), row)
 		write := func(into *Node, of func(t touch) algebra.Num) *Node {
 			var list []algebra.Num
@@ -138,7 +168,7 @@ func (s *System) findNear(k kinematics, part *contactSet, all found, row, first 
 			return xla.SetRows(into, here, computed(pair.Graph(), batch, materializedStack(list)).Matrix())
 		}
 		f := &at.Found
-		f.Violation = write(f.Violation, func(t touch) algebra.Num { return t.distance.Minus(one.margin) })
+		f.Violation = write(f.Violation, func(t touch) algebra.Num { return t.distance.Minus(margin) })
 		for i := range 3 {
 			f.Point[i] = write(f.Point[i], func(t touch) algebra.Num { return component(t.point, i) })
 			f.Normal[i] = write(f.Normal[i], func(t touch) algebra.Num { return component(t.normal, i) })

@@ -218,6 +218,7 @@ func (s *System) smooth(of posed) (p smooth) {
 type constrained struct {
 	Smooth      smooth
 	Contacts    []contact
+	Selected    []found
 	Constraints constraints
 }
 
@@ -225,9 +226,16 @@ type constrained struct {
 func (s *System) begin(p smooth) newton {
 	of := constrained{Smooth: p}
 	of.Contacts = outlined(s, p.Dynamics.Kinematics, s.collisions)
+	find := func(of constrained) []found { return s.selections(of.Smooth.Dynamics.Kinematics, of.Contacts) }
+	if s.searchesFaces() { // in several parts
+		of.Selected = find(of)
+	}
 	of.Constraints = outlined(s, of, func(of constrained) constraints {
 		p := of.Smooth
-		return s.constrain(p.Dynamics.Kinematics, of.Contacts, p.Position, p.Velocity, p.Dynamics.Motions.Drifting)
+		if of.Selected == nil {
+			of.Selected = find(of)
+		}
+		return s.constrain(p.Dynamics.Kinematics, of.Contacts, of.Selected, p.Position, p.Velocity, p.Dynamics.Motions.Drifting)
 	})
 	return outlined(s, of, func(of constrained) newton {
 		p := of.Smooth

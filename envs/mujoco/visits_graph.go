@@ -93,11 +93,11 @@ func visitEach[T any](v visits, state T, body func(n *Node, one visit, state T) 
 	}).State
 }
 
-// visits finds the contacts of the i-th set that are visited, given velocities v.
-func (s *System) visits(k kinematics, contacts []contact, i int, v []algebra.Num) visits {
+// visits returns the contacts of the i-th set that are visited, of those that were found, given velocities v.
+func (s *System) visits(k kinematics, f found, i int, v []algebra.Num) visits {
 	g, batch := k.size()
 	set := s.selected[i]
-	f, p := s.found(k, contacts, set), s.parametersUnder(k.Under, set)
+	p := s.parametersUnder(k.Under, set)
 	type state struct {
 		Found      found
 		Parameters []algebra.Num // of all contacts
