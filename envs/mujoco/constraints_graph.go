@@ -41,8 +41,8 @@ type contact struct {
 // of axes along which none acts have no rows.
 type perAxis [6]algebra.Num
 
-// constrain finds the constraints of a state: what [System.collisions] and [System.selections] found, positions q,
-// velocities v and the links' velocities.
+// constrain finds the constraints of a state: what [System.collisions] found, positions q, velocities v and the links'
+// velocities. The contacts between links are found here unless they are given.
 func (s *System) constrain(k kinematics, contacts []contact, selected []found, q, v []algebra.Num,
 	velocity []spatial) constraints {
 	var c constraints
@@ -53,8 +53,11 @@ func (s *System) constrain(k kinematics, contacts []contact, selected []found, q
 	s.constrainContacts(&c, &rows, &cones, k, contacts, v, velocity)
 	rate, coneRate := s.violationRates(c, v, velocity)
 	s.complete(&c, rows, cones, rate, coneRate)
-	for i, f := range selected {
-		c.Visits = append(c.Visits, s.visits(k, f, i, v))
+	for i, set := range s.selected {
+		if len(selected) <= i {
+			selected = append(selected, s.found(k, contacts, set))
+		}
+		c.Visits = append(c.Visits, s.visits(k, selected[i], i, v))
 	}
 	return c
 }

@@ -113,8 +113,7 @@ func (s *System) ExternalForces(state algebra.State) *Node {
 	n := len(f.bodies)
 	of := func(part *Node) []algebra.Num { return s.toWorld(k, split(part, s.dofs)) }
 	speed, a := of(late.Parts[1]), of(s.State(late).QAcc)
-	contacts := s.collisions(k)
-	c := s.constrain(k, contacts, s.selections(k, contacts), split(late.Parts[0], s.places), speed, v.velocity)
+	c := s.constrain(k, s.collisions(k), nil, split(late.Parts[0], s.places), speed, v.velocity)
 	rate, cones := s.violationRates(c, a, s.forward(k, a))
 	if rate.Rows > 0 {
 		rate = rate.Minus(c.Reference)

@@ -24,14 +24,6 @@ type found struct {
 	Origin        algebra.Vector // what points are relative to, of all contacts; no rows if there is one tree
 }
 
-// selections finds the contacts of each set between links, given those of [System.collisions].
-func (s *System) selections(k kinematics, contacts []contact) (all []found) {
-	for _, set := range s.selected {
-		all = append(all, s.found(k, contacts, set))
-	}
-	return all
-}
-
 // found finds the contacts of a set between links, given those of [System.collisions].
 func (s *System) found(k kinematics, contacts []contact, set *contactSet) (f found) {
 	g, batch := k.size()

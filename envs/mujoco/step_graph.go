@@ -226,15 +226,13 @@ type constrained struct {
 func (s *System) begin(p smooth) newton {
 	of := constrained{Smooth: p}
 	of.Contacts = outlined(s, p.Dynamics.Kinematics, s.collisions)
-	find := func(of constrained) []found { return s.selections(of.Smooth.Dynamics.Kinematics, of.Contacts) }
 	if s.searchesFaces() { // in several parts
-		of.Selected = find(of)
+		for _, set := range s.selected {
+			of.Selected = append(of.Selected, s.found(p.Dynamics.Kinematics, of.Contacts, set))
+		}
 	}
 	of.Constraints = outlined(s, of, func(of constrained) constraints {
 		p := of.Smooth
-		if of.Selected == nil {
-			of.Selected = find(of)
-		}
 		return s.constrain(p.Dynamics.Kinematics, of.Contacts, of.Selected, p.Position, p.Velocity, p.Dynamics.Motions.Drifting)
 	})
 	return outlined(s, of, func(of constrained) newton {
