@@ -273,8 +273,8 @@ func (s *System) collisions(k kinematics) (all []contact) {
 // collide finds the contacts of all pairs of a set.
 func (s *System) collide(k kinematics, set *contactSet) contact {
 	at, _ := s.relativePlaces(k, set.sides)
-	if set.onTerrain {
-		return contactOf(s.onTerrain(k, set, at[0], at[1]))
+	if set.onTerrain > 0 {
+		return contactOf(s.onTerrain(k, set, at))
 	}
 	return contactOf(set.collide(set, at[0], at[1]))
 }

@@ -15,9 +15,9 @@ import (
 type contactSet struct {
 	collide func(c *contactSet, a, b place) []touch
 	points  int // contacts of each pair
-	// onTerrain says that the planes of the pairs are those that a terrain replaces. The first half of the points is
-	// on its tops.
-	onTerrain bool
+	// onTerrain is the number of blocks of a terrain in a row that the geoms may touch, on the side floor; 0: they are
+	// on none.
+	onTerrain int
 	axial     bool     // the first tangents are near the axes of capsules, rather than MuJoCo's default
 	geoms     [][2]int // of each pair
 	sides     [2]side
@@ -28,10 +28,11 @@ type contactSet struct {
 	bounds    [2]algebra.Vector // half the sizes of boxes that contain these shapes, in their frames
 	fields    []*HeightField    // of the first geoms of each pair, if they are height fields
 	cells     [2]int            // that a pair touches at most along the axes of such a field
-	reach     algebra.Num       // the radii of balls about the origins of the second geoms that contain them, then
+	reach     algebra.Num       // then, or on a terrain, the radii of balls about the origins of the other geoms
 	prism     []algebra.Num     // of the first geoms of each pair, if they are prisms of fields that were found before
 
 	dim   int           // 1, 3, 4 or 6; the largest of the pairs, whose friction is 0 where they have fewer
+	floor int           // see onTerrain
 	near  int           // pairs of boxes of each copy whose contacts are found, the nearest, see [System.found]; 0: all
 	rows  int           // contacts of each copy
 	parts []*contactSet // whose deepest contacts these are; nil: all are found here
@@ -171,10 +172,19 @@ func (s *System) prepareContacts(pairs []Pair) {
 		dim    int
 		size   int    // hulls of similar sizes are together
 		cells  [2]int // of a height field that a geom touches at most
+		across int    // see [contactSet]
 	}
 	sets, between := map[key][]geomPair{}, map[int][]*contactSet{}
 	var order []key
-	onTerrain := func(k key) bool { return s.options.Terrain != nil && k.shapes[0] == Plane }
+	boxed := m // on a terrain, planes are boxes
+	if s.options.Terrain != nil {
+		boxed.GeomType = slices.Clone(m.GeomType)
+		for i, kind := range boxed.GeomType {
+			if kind == Plane {
+				boxed.GeomType[i] = Box
+			}
+		}
+	}
 	s.crowded = s.options.crowded || s.crowds(pairs)
 	s.noteContacts(pairs)
 	for _, pair := range pairs {
@@ -186,10 +196,23 @@ func (s *System) prepareContacts(pairs []Pair) {
 		if field := m.field(p.geom[0]); field != nil {
 			k.cells = field.cells(m.reach(p.geom[1]))
 		}
-		for i, g := range p.geom {
-			k.groups[i] = s.groupOf(m.link(m.GeomBodyID[g]))
+		groups := func() (all [2]int) {
+			for i, g := range p.geom {
+				all[i] = s.groupOf(m.link(m.GeomBodyID[g]))
+			}
+			return all
 		}
-		if !slices.Contains(k.groups[:], static) || s.crowded && !onTerrain(k) || searched(k.shapes) {
+		if k.groups = groups(); s.options.Terrain != nil && k.shapes[0] == Plane {
+			found, _ := colliderOf(k.shapes)
+			s.landing = append(s.landing, s.contactSet(m, found, k.groups, []geomPair{p}))
+			k.across = s.options.Terrain.across(m.reach(p.geom[1]))
+			if k.shapes[1] <= Capsule { // which come before boxes
+				p.geom = [2]int{p.geom[1], p.geom[0]}
+			}
+			k.shapes, k.groups, k.size = boxed.shapes(p.geom), groups(), 0
+		}
+		boxes := k.shapes == [2]GeomType{Box, Box}
+		if !slices.Contains(k.groups[:], static) || s.crowded && k.across == 0 || searched(k.shapes) || k.across > 0 && boxes {
 			for i := range k.groups {
 				if k.groups[i] != static {
 					k.groups[i] = anyLink
@@ -227,12 +250,21 @@ func (s *System) prepareContacts(pairs []Pair) {
 		} else if k.shapes[0] == HField {
 			found.points = m.points(list[0].geom)
 		}
-		if onTerrain(k) {
-			found.points *= 2
+		of := m
+		if k.across > 0 {
+			of = boxed
+			if cells := k.across * k.across; slices.Contains(k.groups[:], anyLink) {
+				list = slices.Repeat(list, cells)
+			} else {
+				found.points *= cells
+			}
 		}
-		set := s.contactSet(found, k.groups, list)
-		set.cells = k.cells
-		set.onTerrain, set.axial = onTerrain(k), k.shapes == [2]GeomType{Plane, Capsule}
+		set := s.contactSet(of, found, k.groups, list)
+		set.cells, set.onTerrain, set.axial = k.cells, k.across, k.shapes == [2]GeomType{Plane, Capsule}
+		if k.across > 0 {
+			set.floor = slices.IndexFunc(list[0].geom[:], func(geom int) bool { return m.GeomType[geom] == Plane })
+			set.reach = algebra.ColumnOf(list, func(p geomPair) float64 { return m.reach(p.geom[1-set.floor]) })
+		}
 		s.contacts = append(s.contacts, set)
 		if slices.Contains(k.groups[:], anyLink) {
 			between[k.dim] = append(between[k.dim], set)
@@ -404,8 +436,7 @@ func (s *System) groupOf(link int) int {
 	return slices.IndexFunc(s.groups, func(g *group) bool { return slices.Contains(g.body, link) })
 }
 
-func (s *System) contactSet(c collision, groups [2]int, list []geomPair) *contactSet {
-	m := s.model
+func (s *System) contactSet(m Model, c collision, groups [2]int, list []geomPair) *contactSet {
 	set := &contactSet{collide: c.collide, points: c.points, rows: c.points * len(list)}
 	all := s.allLinks()
 	for _, p := range list {

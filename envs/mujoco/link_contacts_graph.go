@@ -94,6 +94,10 @@ func (s *System) findNear(k kinematics, part *contactSet, all found, row, first 
 		at[0], sizes[0], prism = part.prismBoxes(at[0], at[1])
 		bounds[0] = sizes[0]
 	}
+	if part.onTerrain > 0 {
+		at, sizes = s.eachBlock(k, part, at)
+		bounds[part.floor] = sizes[part.floor]
+	}
 	gap := facesApart(boxOf(at[0], bounds[0]), boxOf(at[1], bounds[1]), at[1].position.Minus(at[0].position)).Minus(margin)
 	type state struct {
 		Gap     *Node         // of all pairs, [n, B]; those that were looked at are far apart

@@ -72,7 +72,7 @@ func (s *System) ContactForce(state algebra.State, control *Node, body string) (
 	f, sum := s.feel(state, control), zeroVector(1)
 	for _, t := range f.contacts {
 		set := t.set
-		if set.acts != nil && !s.crowded {
+		if set.acts != nil && !slices.ContainsFunc(set.parts, (*contactSet).withWorld) {
 			continue
 		}
 		total := t.force().Materialize()
@@ -146,16 +146,21 @@ func (s *System) Land(state algebra.State) algebra.State {
 			var gaps []algebra.Num
 			for _, set := range s.contacts {
 				for pair, geoms := range set.geoms {
-					if s.model.GeomType[geoms[0]] != Plane || !s.model.above(root, s.model.GeomBodyID[geoms[1]]) {
+					if set.onTerrain > 0 || s.model.GeomType[geoms[0]] != Plane || !s.model.above(root, s.model.GeomBodyID[geoms[1]]) {
 						continue
 					}
 					distance := s.collide(v.kinematics, set).Distance
-					points := set.points
-					if set.onTerrain {
-						points /= 2 // the tops
-					}
-					for point := range points {
+					for point := range set.points {
 						gaps = append(gaps, distance.Take(point*len(set.geoms)+pair))
+					}
+				}
+			}
+			for _, set := range s.landing {
+				if s.model.above(root, s.model.GeomBodyID[set.geoms[0][1]]) {
+					at, _ := s.relativePlaces(v.kinematics, set.sides)
+					for _, t := range set.collide(set, at[0], at[1]) {
+						height := s.options.Terrain.below(v.kinematics, t.point.Minus(at[0].position))
+						gaps = append(gaps, t.distance.Minus(height))
 					}
 				}
 			}

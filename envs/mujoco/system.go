@@ -26,6 +26,7 @@ type System struct {
 	equal    []equality
 	contacts []*contactSet
 	acting   []*contactSet // contacts without those between links
+	landing  []*contactSet // of each pair of a geom and a terrain: those with the plane that it replaces
 	selected []*contactSet // the deepest contacts between links, which are visited: see [visits]
 	options  Options
 	crowded  bool // see [System.crowds]

@@ -13,11 +13,10 @@ import (
 )
 
 // Terrain is ground of columns: a grid of square cells, each with a height. It replaces the horizontal planes of a
-// model. The grid is centred at their origin, and its outermost cells continue beyond it. Spheres and capsules
-// stand on it, at any size of the grid for the same cost: each end has a contact with the top of the column below it,
-// and one with the deepest of the three nearest columns that are higher.
+// model. The grid is centred at their origin, and its outermost cells continue beyond it. Contacts are those with the
+// boxes of [Terrain.Blocks], at any size of the grid for the same cost: of each geom with those that it may reach.
 type Terrain struct {
-	Cell float64 `json:"cell"` // width of a cell, m; more than the diameter of what stands on it
+	Cell float64 `json:"cell"` // width of a cell, m
 	// Heights[i][j] is that of the i-th cell along x and the j-th along y, m above the plane.
 	Heights [][]float64 `json:"heights"`
 }
@@ -115,7 +114,10 @@ func (t *Terrain) block(i, j int, bottom float64) (b Block) {
 	return b
 }
 
-// check returns an error if a terrain is not a grid, or if others than spheres and capsules may touch it.
+// mostAcross is the largest number of cells in a row that a geom may touch.
+const mostAcross = 8
+
+// check returns an error if a terrain is not a grid, or too fine.
 func (t *Terrain) check(m Model, pairs []Pair) error {
 	if !(t.Cell > 0 && t.Cell < math.MaxFloat32) || len(t.Heights) == 0 || len(t.Heights[0]) == 0 {
 		return fmt.Errorf("a Terrain needs cells of a width above 0 and at least one height")
@@ -134,13 +136,9 @@ func (t *Terrain) check(m Model, pairs []Pair) error {
 		if m.GeomType[p.Geom1] != Plane {
 			continue
 		}
-		if kind := m.GeomType[p.Geom2]; kind != Sphere && kind != Capsule {
-			return fmt.Errorf("only spheres and capsules stand on a Terrain, not %s: limit Contacts to those that do",
-				m.geom(p.Geom2))
-		}
-		if wide := 2 * m.GeomSize[p.Geom2][0]; !(t.Cell > wide) {
-			return fmt.Errorf("the cells of a Terrain are %g m wide, %s %g m: make Cell more than that", t.Cell,
-				m.geom(p.Geom2), wide)
+		if most := t.across(m.reach(p.Geom2)); most > mostAcross {
+			return fmt.Errorf("the cells of a Terrain are %g m wide, of which %s may touch %d in a row: make Cell larger, for at "+
+				"most %d", t.Cell, m.geom(p.Geom2), most, mostAcross)
 		}
 		if q := m.GeomQuat[p.Geom1]; q != [4]float64{1} || m.BodyWeldID[m.GeomBodyID[p.Geom1]] != 0 {
 			return fmt.Errorf("a Terrain cannot replace %s, which is not horizontal, turned or on a body that moves",
@@ -150,110 +148,139 @@ func (t *Terrain) check(m Model, pairs []Pair) error {
 	return nil
 }
 
-// table has a row for each corner between four cells: the heights of those at (0, 0), (1, 0), (0, 1) and (1, 1).
+// table has a row for each cell: where its block begins and ends along x and y, the height, and whether the cells before
+// it along x and along y have the same block, as those beyond the grid have.
 func (t *Terrain) table() (rows [][]float32) {
-	nx, ny := t.size()
-	height := func(i, j int) float32 {
-		return float32(t.Heights[min(i, len(t.Heights)-1)][min(j, len(t.Heights[0])-1)])
-	}
-	for i := range nx - 1 {
-		for j := range ny - 1 {
-			rows = append(rows, []float32{height(i, j), height(i+1, j), height(i, j+1), height(i+1, j+1)})
+	blocks, of := t.blocks()
+	for i, row := range of {
+		for j, block := range row {
+			b := blocks[block]
+			numbers := []float32{float32(b.Low[0]), float32(b.High[0]), float32(b.Low[1]), float32(b.High[1]), float32(b.High[2])}
+			for _, same := range []bool{i == 0 || of[i-1][j] == block, j == 0 || row[j-1] == block} {
+				if same {
+					numbers = append(numbers, 1)
+				} else {
+					numbers = append(numbers, 0)
+				}
+			}
+			rows = append(rows, numbers)
 		}
 	}
 	return rows
 }
 
-// size is the number of cells along x and y, at least two.
-func (t *Terrain) size() (nx, ny int) { return max(2, len(t.Heights)), max(2, len(t.Heights[0])) }
+// size is the number of cells along x and y.
+func (t *Terrain) size() [2]int { return [2]int{len(t.Heights), len(t.Heights[0])} }
 
-// touches finds the contacts of balls with a terrain, whose points are given relative to the origin of its plane:
-// with the tops below them, and with the nearest of the higher neighbouring columns.
-func (t *Terrain) touches(k kinematics, center algebra.Vector, radius algebra.Num) (top, edge touch) {
-	nx, ny := t.size()
-	rows := center.X.Rows
+// across is the number of cells that a geom touches at most along an axis.
+func (t *Terrain) across(reach float64) int { return int(1 + math.Ceil(2*reach/t.Cell)) }
+
+// look returns the numbers of [Terrain.table] of the cells of numbers along x and y, or of the nearest ones.
+func (t *Terrain) look(k kinematics, numbers [2]algebra.Num) (found []algebra.Num) {
+	rows, size := numbers[0].Rows, t.size()
 	g, batch := k.size()
-	// corner returns the index of the nearest corner between cells along an axis, and how far the ball is from it.
-	corner := func(x, shift algebra.Num, n, cells int) (index, offset algebra.Num) {
-		if shift.Rows > 0 {
-			x = x.Plus(spread(shift, rows))
-		}
-		middle := float64(cells) / 2 // in the grid as it was given
-		index = clip(x.Scale(1/t.Cell).Add(middle-0.5).Floor(), limits{algebra.Constant(rows, 0),
-			algebra.Constant(rows, float64(n-2))}).Materialize()
-		return index, x.Minus(index.Add(1 - middle).Scale(t.Cell)).Materialize()
+	for axis, n := range size {
+		numbers[axis] = clip(numbers[axis], limits{algebra.Constant(rows, 0), algebra.Constant(rows, float64(n-1))}).Materialize()
 	}
-	i, dx := corner(center.X, k.Under.Shift[0], nx, len(t.Heights))
-	j, dy := corner(center.Y, k.Under.Shift[1], ny, len(t.Heights[0]))
-	index := ConvertDType(i.Scale(float64(ny-1)).Plus(j).Spread(g, batch), dtypes.Int32)
-	found := Gather(Const(g, t.table()), InsertAxes(index, -1)) // [rows * B, 4]
-	var heights [4]algebra.Num
-	for i := range heights {
-		heights[i] = algebra.Num{Rows: rows, Node: Reshape(Slice(found, AxisRange(), AxisElem(i)), -1)}.Materialize()
-		if k.Under.Terrain.Rows > 0 {
-			heights[i] = heights[i].Times(spread(k.Under.Terrain, rows))
-		}
+	index := ConvertDType(numbers[0].Scale(float64(size[1])).Plus(numbers[1]).Spread(g, batch), dtypes.Int32)
+	all := Gather(Const(g, t.table()), InsertAxes(index, -1)) // [rows * B, columns]
+	for i := range all.Shape().Dimensions[1] {
+		found = append(found, algebra.Num{Rows: rows, Node: Reshape(Slice(all, AxisRange(), AxisElem(i)), -1)}.Materialize())
 	}
-	// own, across x, across y, across both
-	right, up := dx.Above(0), dy.Above(0)
-	pick := func(flipX, flipY bool) algebra.Num {
-		x := func(low, high algebra.Num) algebra.Num {
-			if flipX {
-				low, high = high, low
-			}
-			return right.Choose(high, low)
-		}
-		low, high := x(heights[0], heights[1]), x(heights[2], heights[3])
-		if flipY {
-			low, high = high, low
-		}
-		return up.Choose(high, low).Materialize()
-	}
-	own := pick(false, false)
-	vertical := algebra.Vector{X: own.Zero(), Y: own.Zero(), Z: algebra.Constant(rows, 1)}
-	contact := func(distance algebra.Num, normal algebra.Vector) touch {
-		distance = distance.Materialize()
-		return touch{distance: distance, normal: normal, point: center.Minus(normal.By(radius.Plus(distance.Scale(0.5))))}
-	}
-	top = contact(center.Z.Minus(own).Minus(radius), vertical)
-	none := algebra.Constant(rows, far)
-	least, normal := computed(g, batch, none), vertical
-	for _, side := range []struct{ x, y bool }{{true, false}, {false, true}, {true, true}} {
-		height := pick(side.x, side.y)
-		away := algebra.Vector{X: own.Zero(), Y: own.Zero(), Z: center.Z.Minus(height).Max(own.Zero())}
-		if side.x {
-			away.X = dx
-		}
-		if side.y {
-			away.Y = dy
-		}
-		length := away.Dot(away).Sqrt().Max(algebra.Constant(rows, 1e-9)).Materialize()
-		distance := own.Less(height).Choose(length.Minus(radius), none)
-		nearer := distance.Less(least)
-		least = nearer.Choose(distance, least).Materialize()
-		normal = nearer.ChooseVector(away.Over(length), normal).Materialize()
-	}
-	return top, contact(least, normal)
+	return found
 }
 
-// onTerrain finds the contacts of a set of spheres or capsules with a terrain: first those with the tops.
-func (s *System) onTerrain(k kinematics, set *contactSet, a, b place) []touch {
-	center, radius := b.position.Minus(a.position), set.sizes[1].X
-	ends := []algebra.Vector{center}
-	if set.sizes[1].Y.Any() { // a sphere's is 0
-		half := b.turn.Z.By(set.sizes[1].Y)
-		ends = []algebra.Vector{center.Plus(half), center.Minus(half)}
+// heights multiplies heights by what the episode has.
+func (k kinematics) heights(x algebra.Num) algebra.Num {
+	if k.Under.Terrain.Rows == 0 {
+		return x
 	}
-	var tops, sides []touch
-	for _, end := range ends {
-		top, edge := s.options.Terrain.touches(k, end.Materialize(), radius)
-		for _, t := range []*touch{&top, &edge} {
-			t.point = t.point.Plus(a.position)
-			if len(ends) > 1 {
-				t.tangent = b.turn.Z
-			}
+	return x.Times(spread(k.Under.Terrain, x.Rows)).Materialize()
+}
+
+// shifted returns the x and y of points relative to the origin of a plane, on its terrain.
+func (k kinematics) shifted(v algebra.Vector) (x [2]algebra.Num) {
+	for axis := range x {
+		x[axis] = component(v, axis)
+		if shift := k.Under.Shift[axis]; shift.Rows > 0 {
+			x[axis] = x[axis].Plus(spread(shift, x[axis].Rows))
 		}
-		tops, sides = append(tops, top), append(sides, edge)
+		x[axis] = x[axis].Materialize()
 	}
-	return append(tops, sides...)
+	return x
+}
+
+// below returns the height of a terrain at points relative to the origin of its plane.
+func (t *Terrain) below(k kinematics, v algebra.Vector) algebra.Num {
+	numbers := k.shifted(v)
+	for axis, n := range t.size() {
+		numbers[axis] = numbers[axis].Scale(1 / t.Cell).Add(float64(n) / 2).Floor()
+	}
+	return k.heights(t.look(k, numbers)[4])
+}
+
+// onBlocks places the blocks of a terrain that geoms of a set may touch, and returns half their sizes, too: in each row
+// that of one cell, counted along x and y from the first that the geom may touch.
+func (s *System) onBlocks(k kinematics, set *contactSet, at [2]place, cell [2]algebra.Num) ([2]place, [2]algebra.Vector) {
+	t, ground, other := s.options.Terrain, at[set.floor], at[1-set.floor]
+	from := other.position.Minus(ground.position).Materialize()
+	x, none := k.shifted(from), algebra.Constant(from.X.Rows, 0)
+	near := set.reach.Slice(0, none.Rows)
+	exists := none.Below(1)
+	var numbers [2]algebra.Num
+	for axis, n := range t.size() {
+		start := t.Cell * float64(n) / 2
+		first := x[axis].Minus(near).Add(start).Scale(1 / t.Cell).Floor()
+		numbers[axis] = first.Plus(cell[axis]).Materialize()
+		exists = exists.And(numbers[axis].Scale(t.Cell).Add(-start).Less(x[axis].Plus(near)))
+	}
+	found := t.look(k, numbers)
+	top := k.heights(found[4])
+	bottom := k.heights(none.Add(slices.Min(slices.Concat(t.Heights...)))).Add(-1)
+	center := algebra.Vector{Z: top.Plus(bottom).Scale(0.5).Minus(from.Z)}
+	half := algebra.Vector{Z: top.Minus(bottom).Scale(0.5)}
+	for axis, n := range t.size() {
+		// Of a block with several cells, one counts.
+		again := found[5+axis].Above(0.5).Or(numbers[axis].Above(float64(n) - 0.5)).And(cell[axis].Above(0.5))
+		exists = exists.And(again.Number().Below(0.5))
+		// Beyond what the geom may reach, a block may end anywhere.
+		low := found[2*axis].Minus(x[axis]).Max(near.Add(1).Neg()).Materialize()
+		high := found[2*axis+1].Minus(x[axis]).Min(near.Add(1)).Max(low).Materialize()
+		*[]*algebra.Num{&center.X, &center.Y}[axis] = low.Plus(high).Scale(0.5)
+		*[]*algebra.Num{&half.X, &half.Y}[axis] = high.Minus(low).Scale(0.5)
+	}
+	center.Z = exists.Choose(center.Z, center.Z.Add(-10*far))
+	sizes := set.sizes
+	at[set.floor], sizes[set.floor] = place{other.position.Plus(center).Materialize(), ground.turn}, half.Materialize()
+	return at, sizes
+}
+
+// eachBlock is onBlocks of sets of which each pair has a row for each block.
+func (s *System) eachBlock(k kinematics, set *contactSet, at [2]place) ([2]place, [2]algebra.Vector) {
+	var cell [2][]float64
+	pairs := len(set.geoms) / (set.onTerrain * set.onTerrain)
+	for row := range set.geoms {
+		cell[0], cell[1] = append(cell[0], float64(row/pairs/set.onTerrain)), append(cell[1], float64(row/pairs%set.onTerrain))
+	}
+	return s.onBlocks(k, set, at, [2]algebra.Num{algebra.Known(cell[0]...), algebra.Known(cell[1]...)})
+}
+
+// onTerrain finds the contacts of a set of geoms with a terrain.
+func (s *System) onTerrain(k kinematics, set *contactSet, at [2]place) (all []touch) {
+	add := func(at [2]place, sizes [2]algebra.Vector) {
+		one := *set
+		one.sizes = sizes
+		all = append(all, set.collide(&one, at[0], at[1])...)
+	}
+	if slices.Contains([]int{set.sides[0].group, set.sides[1].group}, anyLink) {
+		add(s.eachBlock(k, set, at))
+		return all
+	}
+	for i := range set.onTerrain {
+		for j := range set.onTerrain {
+			of := func(n int) algebra.Num { return algebra.Constant(len(set.geoms), float64(n)) }
+			add(s.onBlocks(k, set, at, [2]algebra.Num{of(i), of(j)}))
+		}
+	}
+	return all
 }

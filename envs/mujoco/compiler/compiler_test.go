@@ -14,10 +14,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/envs/mujoco"
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/wheel"
@@ -274,20 +279,9 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 		"accepted/own_ball_model.json", "accepted/own_servo_model.json", "accepted/own_spheres_model.json",
 		"accepted/own_equalities_model.json", "accepted/own_tendons_model.json", "accepted/own_activations_model.json",
 		"accepted/own_thrusters_model.json", "accepted/own_cables_model.json", "accepted/own_wraps_model.json",
-		"accepted/own_muscles_model.json", "accepted/own_meshes_model.json", "accepted/own_fields_model.json",
-		"on terrain"} {
-		options := mujoco.Options{IgnorePairs: true}
-		file := filepath.Join(testdata, name)
-		var terrain *mujoco.Terrain
-		if name == "on terrain" {
-			rough := mujoco.RoughGround(16, 0.03, 0.25, 1)
-			terrain, file, options.Terrain = &rough, filepath.Join(testdata, "../../robots/go1.json"), &rough
-			for _, foot := range []string{"FL", "FR", "RL", "RR"} {
-				options.Contacts = append(options.Contacts, [2]string{"floor", foot})
-			}
-		}
-		m := must.Get(ReadFile(t.Context(), file))
-		system := must.Get(mujoco.NewSystem(m, options))
+		"accepted/own_muscles_model.json", "accepted/own_meshes_model.json", "accepted/own_fields_model.json"} {
+		m := must.Get(ReadFile(t.Context(), filepath.Join(testdata, name)))
+		system := must.Get(mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true}))
 		const copies = 2
 		rows := func(n int, of func(i int) float64) []float32 {
 			var all []float32
@@ -302,9 +296,6 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 		if len(m.KeyQPos) > 0 {
 			qpos = rows(m.Sizes.NQ, func(i int) float64 { return m.KeyQPos[0][i] })
 		}
-		if terrain != nil { // where it stands
-			qpos[2*2], qpos[2*2+1] = 0.296, 0.302
-		}
 		if name == "accepted/own_meshes_model.json" { // they touch the floor
 			for i, joint := range m.JntType {
 				if at := m.JntQPosAdr[i]; joint == mujoco.Free {
@@ -314,7 +305,7 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 		}
 		qvel, control := rows(m.Sizes.NV, func(i int) float64 { return 0.1 * math.Sin(float64(i)) }),
 			rows(m.Sizes.NU, func(i int) float64 { return 0.3 * math.Cos(float64(i)) })
-		peer := must.Get(Start(t.Context(), m, copies, 3, nil, terrain))
+		peer := must.Get(Start(t.Context(), m, copies, 3, nil, nil))
 		act := system.StartActivations(copies)
 		must.Do(peer.Begin(qpos, qvel, act))
 		got, speed, err := peer.Step(control)
@@ -332,6 +323,55 @@ func TestPeerMovesAsTheEngine(t *testing.T) {
 			xlatest.Tensor(append(control, make([]float32, copies)...), m.Sizes.NU+1, copies))
 		xlatest.Close(t, name+": positions", got, xlatest.Flat[float32](t, out[0]), 1e-4)
 		xlatest.Close(t, name+": velocities", speed, xlatest.Flat[float32](t, out[1]), 1e-2)
+	}
+}
+
+// Robots move on a terrain as on MuJoCo's boxes in its place: balls, capsules, boxes, cylinders and meshes, also in
+// explicit pairs with the plane.
+func TestPeerOnTerrain(t *testing.T) {
+	needsMuJoCo(t)
+	rough := mujoco.RoughGround(64, 0.05, 0.13, 1)
+	for _, name := range []string{"../../robots/go1.json", "../../robots/a1.json", "accepted/own_sliding_model.json",
+		"accepted/own_spheres_model.json", "accepted/own_cylinders_model.json", "accepted/own_facets_model.json"} {
+		m := must.Get(ReadFile(t.Context(), filepath.Join(testdata, name)))
+		m.Opt.DisableFlags |= mujoco.DisableMultiCCD
+		system := must.Get(mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true, Terrain: &rough}))
+		const steps = 5
+		run := func(build func(in []*graph.Node) []*graph.Node, in ...[]float32) (flat [][]float32) {
+			var inputs []*tensors.Tensor
+			for _, x := range in {
+				inputs = append(inputs, xlatest.Tensor(x, len(x), 1))
+			}
+			for _, x := range xlatest.Run(t, xlatest.Pure(t), build, inputs...) {
+				flat = append(flat, xlatest.Flat[float32](t, x))
+			}
+			return flat
+		}
+		state := func(in []*graph.Node) algebra.State {
+			return system.Of(mujoco.State{QPos: in[0], QVel: in[1], QAcc: graph.ZerosLike(in[1])})
+		}
+		qpos, qvel := lists.Convert[float32](m.QPos0), make([]float32, m.Sizes.NV)
+		if len(m.KeyQPos) > 0 {
+			qpos = lists.Convert[float32](m.KeyQPos[0])
+		}
+		qpos = run(func(in []*graph.Node) []*graph.Node { return system.Land(state(in)).Parts[:1] }, qpos, qvel)[0]
+		for i, kind := range m.JntType {
+			if kind == mujoco.Free { // below the ground, where rounding does not decide
+				qpos[m.JntQPosAdr[i]+2] -= 0.002
+			}
+		}
+		peer := must.Get(Start(t.Context(), m, 1, steps, append([]mujoco.Pair{}, system.Pairs()...), &rough))
+		must.Do(peer.Begin(qpos, qvel, nil))
+		got, speed, err := peer.Step(make([]float32, m.Sizes.NU))
+		must.Do(err)
+		peer.Close()
+		next := run(func(in []*graph.Node) []*graph.Node {
+			control := graph.Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, m.Sizes.NU, 1))
+			next := system.Step(system.State(state(in)), control, steps)
+			return []*graph.Node{next.QPos, next.QVel}
+		}, qpos, qvel)
+		xlatest.Close(t, name+": positions", got, next[0], 1e-4)
+		xlatest.Close(t, name+": velocities", speed, next[1], 1e-2)
 	}
 }
 

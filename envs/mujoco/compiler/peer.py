@@ -46,7 +46,7 @@ def add_terrain(spec, a, blocks):
             planes.append(plane)
             for i in range(m.npair):
                 if plane in (geoms := [m.pair_geom1[i], m.pair_geom2[i]]):
-                    other = m.geom(geoms[geoms[0] == plane]).name
+                    other = m.geom(geoms[int(geoms[0] == plane)]).name
                     spec.add_pair(name=f"pair {i} {k}", geomname1=f"block {plane} {k}", geomname2=other)
                     pairs.append((f"pair {i} {k}", i))
     return planes, pairs
