@@ -50,7 +50,7 @@ var unitBox = func() (h Hull) {
 
 // polytope returns the faces of a mesh, or of a box from -1 to 1; nil for other shapes.
 func (m *Model) polytope(geom int) *Hull {
-	if m.GeomType[geom] == Box {
+	if kind := m.GeomType[geom]; kind == Box || kind == Plane { // a plane is boxes, on a terrain
 		return &unitBox
 	}
 	return m.hull(geom)

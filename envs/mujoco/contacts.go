@@ -280,6 +280,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 	// In parts the Panda compiles in a third of the time, and steps as fast. Unitree's G1 compiles in a quarter of 320 s
 	// of processor time, and takes 1.6 times as long to step.
 	s.parted = s.parted || s.crowded || s.searchesFaces() || len(s.selected) > 0 && m.Sizes.NV > 24
+	s.parted = s.parted || slices.ContainsFunc(s.contacts, func(c *contactSet) bool { return c.onTerrain > 0 && c.near > 0 })
 }
 
 // noteContacts notes pairs whose contacts are slow or differ from MuJoCo's.

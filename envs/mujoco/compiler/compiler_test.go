@@ -334,7 +334,6 @@ func TestPeerOnTerrain(t *testing.T) {
 	for _, name := range []string{"../../robots/go1.json", "../../robots/a1.json", "accepted/own_sliding_model.json",
 		"accepted/own_spheres_model.json", "accepted/own_cylinders_model.json", "accepted/own_facets_model.json"} {
 		m := must.Get(ReadFile(t.Context(), filepath.Join(testdata, name)))
-		m.Opt.DisableFlags |= mujoco.DisableMultiCCD
 		system := must.Get(mujoco.NewSystem(m, mujoco.Options{IgnorePairs: true, Terrain: &rough}))
 		const steps = 5
 		run := func(build func(in []*graph.Node) []*graph.Node, in ...[]float32) (flat [][]float32) {
