@@ -44,7 +44,7 @@ func (r StoredRobot) String() string {
 	}
 	actions := "actions span the control ranges"
 	if slices.ContainsFunc(lists.Indices(r.Model.Sizes.NU), func(i int) bool { return isServo(r.Model, i) }) {
-		actions = fmt.Sprintf("servos turn by up to %g from the default pose", t.Reach)
+		actions = fmt.Sprintf("servos move by up to %g rad or m from the default pose", t.Reach)
 	}
 	return fmt.Sprintf("%s; feet %s, %s; %s; %d steps of %g s%s", what, strings.Join(t.Feet, ", "), touch, actions, t.Steps,
 		t.ControlStep, t.disturbed())

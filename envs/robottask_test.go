@@ -54,7 +54,7 @@ func TestGuessesOfRobots(t *testing.T) {
 	errtest.Equal(t, "motors", ant.String(), "torso walks along x; feet body 4, body 7, body 10, body 13, which alone touch "+
 		"the ground; actions span the control ranges; 200 steps of 0.02 s")
 	ant.Model = robots.Go1()
-	errtest.Contains(t, ant.String(), "servos turn by up to 0.5 from")
+	errtest.Contains(t, ant.String(), "servos move by up to 0.5 rad or m from")
 	for want, task := range map[string]envs.RobotTask{
 		"unknown foot \"FR_calv\"":            {Feet: []string{"FR_calv"}},
 		"unknown trunk \"torso\"":             {Trunk: "torso"},
