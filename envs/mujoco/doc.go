@@ -19,21 +19,25 @@
 //	      inverseDynamics dynamics_graph.go     forces of velocities, gravity and the first guess
 //	      passive         passive_graph.go      damping, springs, fluids
 //	      actuation       actuation_graph.go
-//	    collisions        constraints_graph.go  distances, points and normals of contacts: a function
+//	    begin             step_graph.go         what Newton's method starts from
+//	      collisions      constraints_graph.go  distances, points and normals of contacts: a function
 //	                                            for each pair of shapes, listed in colliders.go
-//	    constrain         constraints_graph.go  stiffness and reference: constrainJoints (friction losses
-//	                                            and limits), constrainEqual, constrainContacts;
-//	                                            visits_graph.go: contacts between links, found in
-//	                                            link_contacts_graph.go
+//	      constrain       constraints_graph.go  stiffness and reference, by impedance in law_graph.go (solref,
+//	                                            solimp): constrainJoints (friction losses and limits),
+//	                                            constrainEqual, constrainContact; visits_graph.go: contacts
+//	                                            between links, found in link_contacts_graph.go
 //	    minimize          newton_graph.go       Newton's method; iterate is one iteration:
 //	      linearize       newton_graph.go       forces of the constraints and their slopes: respond,
-//	                                            push and springs in forces_graph.go
+//	                                            push and springs in forces_graph.go; contacts only push
+//	                                            (bounds in constraints.go)
 //	      solveLinear     newton_graph.go       the step, by the articulated-body algorithm: factorize and
 //	                                            solve in solve_graph.go; or solveCoupled in
 //	                                            coupled_graph.go, if links touch each other or joints are
 //	                                            held equal; or solveDense in dense_graph.go, if that is
 //	                                            crowded
 //	      advance         newton_graph.go       lineSearch in line_search_graph.go
+//
+// In short, a contact is a spring with a stiffness and a reference (constrainContact), whose force respond returns.
 //
 // [System.Agree] compiles the programs of large systems in parts, one for each of these stages (xla.Outline), because
 // the time to compile a function grows with the square of its operations. Rollouts run for longer, so each is one

@@ -19,7 +19,8 @@
 //
 // # The calls of a contact
 //
-//	Step                 step_graph.go            loop over the substeps of a control step
+//	Step, StepUnder      step_graph.go            loop over the substeps of a control step, of springs or
+//	                                              position based (smallestStep)
 //	  springSubstep      spring_graph.go          springs: joints, actuators, gravity, then contacts
 //	    resolveContacts  contact_solver_graph.go  velocity changes: solve, average
 //	  positionIteration  pbd_graph.go             position based: two substeps, then contacts
@@ -29,8 +30,8 @@
 //	  eachWall           walls_graph.go           or only near walls, one at a time
 //	  findContacts       contacts_graph.go        points, normals and penetrations of capsules
 //	    onPlane          planes_graph.go          or of their ends and planes
-//	  collide            spring_graph.go          the law of springs: Baumgarte stabilisation and
-//	                                              Coulomb friction
+//	  collide            spring_graph.go          the law of springs, to be read first: Baumgarte
+//	                                              stabilisation and Coulomb friction
 //	  solveContactPosition, solveContactVelocity  pbd_contacts_graph.go: position based laws
 //	average              contacts_graph.go        over the contacts of a body
 //

@@ -6,13 +6,14 @@
 //
 //	Open                paper.go              an experiments folder: plan.jsonl and the folder runs
 //	  results.Collect   results/collect.go    a row of numbers for each run, with its curve
-//	Find, Item.Draw     items.go              calls the function of a figure
+//	Find, Item.Draw     items.go              calls the function of a figure, for the command; cells call it
 //	CurvesOverTime      curves.go             rows of environments, columns of metrics: metricCurves
+//	  FinishedRuns      results/scores.go     the complete runs, of the first experiment that has any
 //	  curvesOf          curves.go             the curves of a method on an environment, one per seed
 //	  curveAxis.over    curves.go             the axis that all of them share
 //	  span.panel        curves.go             medians and quartiles (figures.Quartiles)
 //	    figures.Lines   plot/figures          a panel: a gonum plot
-//	Grid.Save           plot/figures/grid.go  panels with one legend, arranged by layout.go
+//	Grid.Save, .Show    plot/figures/grid.go  panels with one legend, arranged by layout.go
 package paper
 
 import (

@@ -4,7 +4,8 @@
 //	Spec          spec.go     what the caller asks for
 //	Spec.Training resolve.go  its environment, algorithm, settings and identity
 //	Training.Run  train.go    the loop: open, a generation at a time, results
-//	session.open  session.go  the folder: its lock, newest checkpoint, and clock
+//	session.open  session.go  the folder: its lock, newest checkpoint, and clock: calls runs.Resume, which
+//	                          says in which order; restore reads tensors, restoreReplay (results.go) the rest
 //	Search.Step   algorithms  a generation: evaluation, then insertion into the archive
 package session
 

@@ -46,8 +46,8 @@ const (
 	Neuroevolution Group = iota
 	Reinforcement        // with the task's reward
 	Unrewarded           // without it
-	Blocks               // what the others build on
-	Later
+	Blocks               // what the others build on, and baselines
+	Later                // also in the experiment beyond
 	OtherTasks
 )
 
