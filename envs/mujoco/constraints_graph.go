@@ -273,10 +273,11 @@ func (s *System) collisions(k kinematics) (all []contact) {
 // collide finds the contacts of all pairs of a set.
 func (s *System) collide(k kinematics, set *contactSet) contact {
 	at, _ := s.relativePlaces(k, set.sides)
+	one := *set
 	if set.onTerrain > 0 {
-		return contactOf(s.onTerrain(k, set, at))
+		at, one.sizes = s.onBlocks(k, set, at)
 	}
-	return contactOf(set.collide(set, at[0], at[1]))
+	return contactOf(set.collide(&one, at[0], at[1]))
 }
 
 // contactOf returns touches as a contact of a row each.

@@ -252,12 +252,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 		}
 		of := m
 		if k.across > 0 {
-			of = boxed
-			if cells := k.across * k.across; slices.Contains(k.groups[:], anyLink) {
-				list = slices.Repeat(list, cells)
-			} else {
-				found.points *= cells
-			}
+			of, list = boxed, slices.Repeat(list, k.across*k.across)
 		}
 		set := s.contactSet(of, found, k.groups, list)
 		set.cells, set.onTerrain, set.axial = k.cells, k.across, k.shapes == [2]GeomType{Plane, Capsule}

@@ -95,7 +95,7 @@ func (s *System) findNear(k kinematics, part *contactSet, all found, row, first 
 		bounds[0] = sizes[0]
 	}
 	if part.onTerrain > 0 {
-		at, sizes = s.eachBlock(k, part, at)
+		at, sizes = s.onBlocks(k, part, at)
 		bounds[part.floor] = sizes[part.floor]
 	}
 	gap := facesApart(boxOf(at[0], bounds[0]), boxOf(at[1], bounds[1]), at[1].position.Minus(at[0].position)).Minus(margin)

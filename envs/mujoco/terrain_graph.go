@@ -10,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/internal/lists"
 )
 
 // Terrain is ground of columns: a grid of square cells, each with a height. It replaces the horizontal planes of a
@@ -221,7 +222,14 @@ func (t *Terrain) below(k kinematics, v algebra.Vector) algebra.Num {
 
 // onBlocks places the blocks of a terrain that geoms of a set may touch, and returns half their sizes, too: in each row
 // that of one cell, counted along x and y from the first that the geom may touch.
-func (s *System) onBlocks(k kinematics, set *contactSet, at [2]place, cell [2]algebra.Num) ([2]place, [2]algebra.Vector) {
+func (s *System) onBlocks(k kinematics, set *contactSet, at [2]place) ([2]place, [2]algebra.Vector) {
+	var cell [2]algebra.Num
+	pairs := len(set.geoms) / (set.onTerrain * set.onTerrain)
+	for axis, width := range []int{set.onTerrain, 1} {
+		cell[axis] = algebra.ColumnOf(lists.Indices(len(set.geoms)), func(row int) float64 {
+			return float64(row / pairs / width % set.onTerrain)
+		})
+	}
 	t, ground, other := s.options.Terrain, at[set.floor], at[1-set.floor]
 	from := other.position.Minus(ground.position).Materialize()
 	x, none := k.shifted(from), algebra.Constant(from.X.Rows, 0)
@@ -253,34 +261,4 @@ func (s *System) onBlocks(k kinematics, set *contactSet, at [2]place, cell [2]al
 	sizes := set.sizes
 	at[set.floor], sizes[set.floor] = place{other.position.Plus(center).Materialize(), ground.turn}, half.Materialize()
 	return at, sizes
-}
-
-// eachBlock is onBlocks of sets of which each pair has a row for each block.
-func (s *System) eachBlock(k kinematics, set *contactSet, at [2]place) ([2]place, [2]algebra.Vector) {
-	var cell [2][]float64
-	pairs := len(set.geoms) / (set.onTerrain * set.onTerrain)
-	for row := range set.geoms {
-		cell[0], cell[1] = append(cell[0], float64(row/pairs/set.onTerrain)), append(cell[1], float64(row/pairs%set.onTerrain))
-	}
-	return s.onBlocks(k, set, at, [2]algebra.Num{algebra.Known(cell[0]...), algebra.Known(cell[1]...)})
-}
-
-// onTerrain finds the contacts of a set of geoms with a terrain.
-func (s *System) onTerrain(k kinematics, set *contactSet, at [2]place) (all []touch) {
-	add := func(at [2]place, sizes [2]algebra.Vector) {
-		one := *set
-		one.sizes = sizes
-		all = append(all, set.collide(&one, at[0], at[1])...)
-	}
-	if slices.Contains([]int{set.sides[0].group, set.sides[1].group}, anyLink) {
-		add(s.eachBlock(k, set, at))
-		return all
-	}
-	for i := range set.onTerrain {
-		for j := range set.onTerrain {
-			of := func(n int) algebra.Num { return algebra.Constant(len(set.geoms), float64(n)) }
-			add(s.onBlocks(k, set, at, [2]algebra.Num{of(i), of(j)}))
-		}
-	}
-	return all
 }
