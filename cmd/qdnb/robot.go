@@ -248,8 +248,8 @@ func (v *verification) disagrees() error {
 	}
 	advice := "to see what that changes, train it and compare gaits by qdnb play RUN --in mujoco"
 	if v.searched > 0 {
-		advice = fmt.Sprintf("--ignore-pairs leaves out %d pairs of geoms, here and in MuJoCo, whose contacts are searched",
-			v.searched)
+		advice = fmt.Sprintf("to see if searched contacts are why, --ignore-pairs leaves out %d pairs of geoms, here and in "+
+			"MuJoCo, that have them", v.searched)
 	}
 	worst := slices.MaxFunc(v.Stages, func(a, b stage) int { return cmp.Compare(a.excess(), b.excess()) })
 	return fmt.Errorf("%s moves otherwise than in MuJoCo (%s: %.1f times the error that is allowed): %s", v.File,

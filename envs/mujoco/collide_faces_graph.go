@@ -139,7 +139,7 @@ func polytopesOf(hulls []*Hull) *polytopes {
 }
 
 // row returns entries of a table with so many for each number, [2, 1, n] to [2, width, n].
-func row[T int32 | float64](table []T, width int, number *Node) *Node {
+func row(table []int32, width int, number *Node) *Node {
 	dims := number.Shape().Dimensions
 	index := Add(MulScalar(number, width), Iota(number.Graph(), shapes.Make(dtypes.Int32, 1, width, 1), 1))
 	return xla.Store(Gather(Const(number.Graph(), table), InsertAxes(BroadcastToDims(index, dims[0], width, dims[2]), -1)))

@@ -56,10 +56,10 @@
 // their own (collide_convex_graph.go) have one. Where faces of boxes and meshes lie on each other, or an edge on a
 // face, they have several (collide_faces_graph.go): 99.5 % of 8009 contacts of faces that were at most a few degrees
 // from parallel agree. Cylinders and capsules on such faces have several in MuJoCo only, which a note says. MuJoCo's
-// search for such contacts, and for those of capsules with cylinders, ends within a micrometre of the least depth, so
-// normals of round shapes differ by up to 1e-2. In 12 480 poses with depths of up to the smaller shape, 1.1 % were
-// pushed out along another direction than the shortest, of two meshes 5 %. A free body alone that is damped or driven
-// lacks the derivative of its gyroscopic forces under implicitfast, which a note says. For boxes that are aligned to
-// within rounding of float32, and capsules that are parallel to an edge of a box, the number of contacts can differ
-// from MuJoCo's, where rounding of float64 decides it.
+// search for the contacts of convex shapes, also of capsules with cylinders, ends within a micrometre of the least
+// depth, so the normals of round shapes differ by up to 1e-2. In 12 480 poses with depths of up to the smaller shape,
+// 1.1 % were pushed out along another direction than the shortest, of two meshes 5 %. A free body alone that is damped
+// or driven lacks the derivative of its gyroscopic forces under implicitfast, which a note says. For boxes that are
+// aligned to within rounding of float32, and capsules that are parallel to an edge of a box, the number of contacts can
+// differ from MuJoCo's, where rounding of float64 decides it.
 package mujoco

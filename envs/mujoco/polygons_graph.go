@@ -138,10 +138,10 @@ func (p polygon) cut(point, plane, where *Node) polygon {
 	}
 	crosses := xla.Store(LogicalAnd(LessThan(at.Leaves, p.Count), LessThan(at.Returns, p.Count)))
 	type moving struct {
-		Polygon                polygon // in place: corners only move to the front
-		First, Leaving, Coming *Node   // the first corner, and the new ones, [3, n]
-		Leaves, Returns        *Node
-		Crosses, Leads, Where  *Node // masks, also of whether edges leave first
+		Polygon                   polygon // in place: corners only move to the front
+		First, Leaving, Returning *Node   // the first corner, and the new ones, [3, n]
+		Leaves, Returns           *Node
+		Crosses, Leads, Where     *Node // masks, also of whether edges leave first
 	}
 	count := Add(at.In, MulScalar(ConvertDType(crosses, dtypes.Int32), 2))
 	count = either(where, count, p.Count)
@@ -157,8 +157,8 @@ func (p polygon) cut(point, plane, where *Node) polygon {
 		corner := either(LessThan(of, m.Polygon.Count), m.Polygon.corner(m.Polygon.within(of)), m.First)
 		new := LogicalAnd(m.Crosses, m.Where)
 		leaving := LogicalAnd(new, Equal(k, either(m.Leads, m.Leaves, AddScalar(Neg(gap), 1))))
-		coming := LogicalAnd(new, Equal(k, either(m.Leads, AddScalar(m.Leaves, 1), ZerosLike(k))))
-		m.Polygon.Point = xla.SetRow(m.Polygon.Point, i, either(leaving, m.Leaving, either(coming, m.Coming, corner)))
+		returning := LogicalAnd(new, Equal(k, either(m.Leads, AddScalar(m.Leaves, 1), ZerosLike(k))))
+		m.Polygon.Point = xla.SetRow(m.Polygon.Point, i, either(leaving, m.Leaving, either(returning, m.Returning, corner)))
 		return m
 	}).Polygon
 	p.Count = count
