@@ -167,7 +167,7 @@ func (f *Figure) page() ([]byte, error) {
 %s
 </body>
 </html>
-`, html.EscapeString(f.touched.title()), width, height, base64.StdEncoding.EncodeToString(data), script), err
+`, html.EscapeString(f.touched.Title), width, height, base64.StdEncoding.EncodeToString(data), script), err
 }
 
 // onScreen returns the figure's size in CSS pixels.
@@ -201,8 +201,7 @@ func (f *Figure) render(canvas vg.CanvasSizer) (err error) {
 	c.SetColor(paper)
 	c.Fill(c.Path())
 	err = f.draw(c)
-	f.touched = t.touchData
-	f.touched.Panels = slices.DeleteFunc(t.Panels, func(p *touchPanel) bool { return p.Map == nil && len(p.Marks) == 0 })
+	f.touched = t.touched()
 	return err
 }
 

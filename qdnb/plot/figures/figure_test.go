@@ -394,11 +394,11 @@ func TestFiguresAnswerThePointer(t *testing.T) {
 	at := 0
 	for i, line := range m.Lines {
 		x, y, low, high := 0, 0, 0, 0
-		for k := 0; k < len(line); k += 2 {
+		for k, point := range line {
 			if math.IsNaN(curve.X[at]) {
 				at++
 			}
-			x, y, low, high = x+line[k], y+line[k+1], low+m.Bands[i][k], high+m.Bands[i][k+1]
+			x, y, low, high = x+point[0], y+point[1], low+m.Bands[i][k][0], high+m.Bands[i][k][1]
 			if got := valueAt(panel.X, x); math.Abs(math.Log(got/curve.X[at])) > math.Log(1000)/touchSteps {
 				t.Errorf("x is %g, want %g", got, curve.X[at])
 			}
@@ -443,10 +443,14 @@ func TestMapsAnswerThePointer(t *testing.T) {
 			t.Errorf("no frame at %v", corner)
 		}
 	}
-	errtest.Equal(t, "the wall", m.Walls, [][4]int{{500, 1333, 2000, 1833}})
-	for mark, at := range map[*[4]int][2]int{m.Goal: {1500, 1000}, m.Start: {500, 1000}} {
-		errtest.Equal(t, "the middle of a mark", [2]int{(mark[0] + mark[2]) / 2, (mark[1] + mark[3]) / 2}, at)
-	}
+	var left, bottom, right, top float64 // of the wall, which is drawn first
+	_, wall, _ := strings.Cut(m.Marks, `d="`)
+	must.Get(fmt.Sscanf(wall, "M%g,%gL%g,%gL%g,%g", &left, &bottom, &right, new(float64), new(float64), &top))
+	width, height := panel.Area[2]-panel.Area[0], panel.Area[3]-panel.Area[1]
+	left, right = left-panel.Area[0], right-panel.Area[0]
+	bottom, top = bottom-(d.Height-panel.Area[3]), top-(d.Height-panel.Area[3])
+	got := fmt.Sprintf("%.2f %.2f %.2f %.2f", left/width, right/width, bottom/height, top/height)
+	errtest.Equal(t, "the wall", got, "0.25 1.00 0.67 0.92")
 	polygons := must.Get(Voronoi(c.Centroids, c.Lower, c.Upper))
 	for i, polygon := range polygons {
 		if polygon == nil {
@@ -461,7 +465,7 @@ func TestMapsAnswerThePointer(t *testing.T) {
 			var d2 float64
 			for axis, x := range center {
 				share := touchSteps * (x - c.Lower[axis]) / (c.Upper[axis] - c.Lower[axis])
-				d2 += math.Pow((share-float64(d.Sites[m.Sites][2*k+axis]))*m.Metric[axis], 2)
+				d2 += math.Pow((share-float64(d.Sites[m.Sites][k][axis]))*m.Metric[axis], 2)
 			}
 			if d2 < least {
 				best, least = k, d2
@@ -469,10 +473,7 @@ func TestMapsAnswerThePointer(t *testing.T) {
 		}
 		errtest.Equal(t, fmt.Sprintf("the middle of cell %d", i), best, i)
 		for time, want := range []float64{c.Fitness[i], early[i]} {
-			q := m.Values[0][i]
-			if time == 1 {
-				q += m.Values[1][i]
-			}
+			q := m.Values[1-time][i]
 			got := m.Range[0] + float64(q-1)/998*(m.Range[1]-m.Range[0])
 			if q == 0 != math.IsInf(want, -1) || q > 0 && math.Abs(got-want) > (m.Range[1]-m.Range[0])/998 {
 				t.Errorf("cell %d is %g at time %d, want %g", i, got, time, want)

@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"bytes"
 	"cmp"
 	_ "embed"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
 
 	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/limits"
@@ -32,8 +34,9 @@ type (
 	touchData struct {
 		Width  float64       `json:"w"` // of the figure, in points
 		Height float64       `json:"h"`
+		Title  string        `json:"t"` // names the panels, for those who do not see the figure
 		Panels []*touchPanel `json:"p"` // those with marks
-		Sites  [][]int       `json:"s,omitempty"`
+		Sites  [][][2]int    `json:"s,omitempty"`
 	}
 	touchPanel struct {
 		Title string      `json:"t,omitempty"`
@@ -51,27 +54,25 @@ type (
 		Log    bool        `json:"g,omitempty"`
 		Symlog symlogScale `json:"s,omitempty"`
 	}
-	// touchMark is a set of lines, each a list of x and y in turns: where it starts, and differences, in
-	// fractions 1/touchSteps of the axes. Bands are lists of low and high ends of the same form.
+	// touchMark is a set of lines, each a list of points: where it starts, and differences, in fractions
+	// 1/touchSteps of the axes. Bands are lists of low and high ends of the same form.
 	touchMark struct {
-		Name  string  `json:"n"`
-		Color string  `json:"c"`
-		Lines [][]int `json:"p"`
-		Bands [][]int `json:"b,omitempty"`
-		Text  string  `json:"v,omitempty"` // instead of the coordinates
+		Name  string     `json:"n"`
+		Color string     `json:"c"`
+		Lines [][][2]int `json:"p"`
+		Bands [][][2]int `json:"b,omitempty"`
+		Text  string     `json:"v,omitempty"` // instead of the coordinates
 	}
 	touchMap struct {
 		Sites   int        `json:"s"` // index of their coordinates
 		Metric  [2]float64 `json:"d"` // what the sides of the area count in distances
 		Label   string     `json:"n"`
 		Range   [2]float64 `json:"r"` // of the values
-		Values  [][]int    `json:"f"` // 0: empty; of the latest time, and differences towards the first
-		Times   []string   `json:"k,omitempty"`
+		Values  [][]int    `json:"f"` // at each time, 0: empty
+		Times   []string   `json:"k"`
 		Colors  string     `json:"l,omitempty"` // rrggbb: of empty cells, and from low to high
 		Colored [2]float64 `json:"b"`           // the values at the ends of the colours
-		Walls   [][4]int   `json:"w,omitempty"`
-		Goal    *[4]int    `json:"g,omitempty"`
-		Start   *[4]int    `json:"o,omitempty"`
+		Marks   string     `json:"o,omitempty"` // an SVG of what is drawn over the cells, as large as the figure
 	}
 )
 
@@ -141,30 +142,31 @@ func touchLines(c draw.Canvas, style Style, lines, bands [][]vg.Point) {
 	}
 	m := touchMark{Name: style.Name, Color: "#" + hexOf(style.Color)}
 	for i, line := range lines {
-		var flat, band []int
-		kept, last, lastEnds := vg.Point{X: vg.Length(math.Inf(-1))}, [2]int{}, [2]int{}
+		var points, ends [][2]int
+		kept := vg.Point{X: vg.Length(math.Inf(-1))}
 		for k, at := range line {
 			if k < len(line)-1 && math.Hypot(float64(at.X-kept.X), float64(at.Y-kept.Y)) < 1 {
 				continue
 			}
-			share := t.panel.share(at)
-			flat = append(flat, share[0]-last[0], share[1]-last[1])
-			kept, last = at, share
+			points, kept = append(points, t.panel.share(at)), at
 			if bands != nil {
-				ends := [2]int{}
-				for d, y := range []vg.Length{bands[i][k].X, bands[i][k].Y} {
-					ends[d] = t.panel.share(vg.Point{Y: y})[1]
-				}
-				band = append(band, ends[0]-lastEnds[0], ends[1]-lastEnds[1])
-				lastEnds = ends
+				low, high := t.panel.share(vg.Point{Y: bands[i][k].X}), t.panel.share(vg.Point{Y: bands[i][k].Y})
+				ends = append(ends, [2]int{low[1], high[1]})
 			}
 		}
-		m.Lines = append(m.Lines, flat)
-		if bands != nil {
-			m.Bands = append(m.Bands, band)
+		if m.Lines = append(m.Lines, differences(points)); bands != nil {
+			m.Bands = append(m.Bands, differences(ends))
 		}
 	}
 	t.panel.Marks = append(t.panel.Marks, m)
+}
+
+// differences changes all but the first of a list to differences, of which fewer bytes remain when deflated.
+func differences(list [][2]int) [][2]int {
+	for i := len(list) - 1; i > 0; i-- {
+		list[i] = [2]int{list[i][0] - list[i-1][0], list[i][1] - list[i-1][1]}
+	}
+	return list
 }
 
 // touchPoint keeps a mark at a point, with a text such as "median 1, quartiles 0 to 2" whose numbers are values.
@@ -177,9 +179,8 @@ func touchPoint(c draw.Canvas, style Style, at vg.Point, format string, values .
 	for _, v := range values {
 		texts = append(texts, strings.Replace(strconv.FormatFloat(v, 'g', 4, 64), "-", "−", 1))
 	}
-	share := t.panel.share(at)
 	t.panel.Marks = append(t.panel.Marks, touchMark{Name: style.Name, Color: "#" + hexOf(style.Color),
-		Lines: [][]int{share[:]}, Text: fmt.Sprintf(format, texts...)})
+		Lines: [][][2]int{{t.panel.share(at)}}, Text: fmt.Sprintf(format, texts...)})
 }
 
 // touchCells keeps a map.
@@ -194,65 +195,48 @@ func touchCells(c draw.Canvas, p *plot.Plot, cells *Cells, bar *ColorBar) {
 	if scale := limits.Scale(float32s(cells.Lower), float32s(cells.Upper)); scale != nil {
 		m.Metric = [2]float64{float64(scale[0]), float64(scale[1])}
 	}
-	m.Metric[0], m.Metric[1] = m.Metric[0]*(p.X.Max-p.X.Min), m.Metric[1]*(p.Y.Max-p.Y.Min)
-	largest := max(m.Metric[0], m.Metric[1])
-	m.Metric[0], m.Metric[1] = m.Metric[0]/largest, m.Metric[1]/largest
-	var sites []int
+	m.Metric = [2]float64{m.Metric[0] * (p.X.Max - p.X.Min), m.Metric[1] * (p.Y.Max - p.Y.Min)}
+	var sites [][2]int
 	for _, at := range cells.Centroids {
-		share := t.panel.share(vg.Point{X: toX(at[0]), Y: toY(at[1])})
-		sites = append(sites, share[:]...)
+		sites = append(sites, t.panel.share(vg.Point{X: toX(at[0]), Y: toY(at[1])}))
 	}
-	if m.Sites = slices.IndexFunc(t.Sites, func(s []int) bool { return slices.Equal(s, sites) }); m.Sites < 0 {
+	if m.Sites = slices.IndexFunc(t.Sites, func(s [][2]int) bool { return slices.Equal(s, sites) }); m.Sites < 0 {
 		m.Sites, t.Sites = len(t.Sites), append(t.Sites, sites)
 	}
-	times := [][]float64{cells.Fitness}
-	for _, moment := range slices.Backward(cells.History) {
-		times = append(times, moment.Fitness)
+	var times [][]float64
+	for _, moment := range append(slices.Clone(cells.History), Moment{cmp.Or(cells.Title, "as drawn"), cells.Fitness}) {
+		m.Times, times = append(m.Times, moment.Name), append(times, moment.Fitness)
 	}
 	if low, high := rangeOf(times, finite); low <= high { // else all are empty
 		m.Range = [2]float64{low, high}
 	}
-	later := make([]int, len(cells.Fitness))
 	for _, values := range times {
-		change := make([]int, len(values))
+		shares := make([]int, len(values))
 		for i, v := range values {
-			now := 0
 			if finite(v) {
-				now = 1 + int(math.Round(998*(v-m.Range[0])/max(m.Range[1]-m.Range[0], math.SmallestNonzeroFloat64)))
+				shares[i] = 1 + int(math.Round(998*(v-m.Range[0])/max(m.Range[1]-m.Range[0], math.SmallestNonzeroFloat64)))
 			}
-			change[i], later[i] = now-later[i], now
 		}
-		m.Values = append(m.Values, change)
+		m.Values = append(m.Values, shares)
 	}
 	if len(times) > 1 {
-		for _, moment := range cells.History {
-			m.Times = append(m.Times, moment.Name)
-		}
-		m.Times = append(m.Times, cmp.Or(cells.Title, "as drawn"))
 		m.Colored[0], m.Colored[1] = bar.limits()
 		m.Colors = hexOf(emptyFill)
-		for i := range 33 {
-			m.Colors += hexOf(bar.color(float64(i) / 32))
+		for i := range 256 {
+			m.Colors += hexOf(bar.color(float64(i) / 255))
 		}
-		add := func(r Rect, radius vg.Length) *[4]int {
-			area, ok := within(c, p, r, radius)
-			if !ok {
-				return nil
-			}
-			low, high := t.panel.share(area.Min), t.panel.share(area.Max)
-			return &[4]int{low[0], low[1], high[0], high[1]}
-		}
-		for _, w := range cells.Walls {
-			if wall := add(w, 0); wall != nil {
-				m.Walls = append(m.Walls, *wall)
-			}
+		var marks bytes.Buffer // to which writing does not fail
+		over := vgsvg.New(vg.Length(t.Width), vg.Length(t.Height))
+		c.Canvas = over
+		walls(cells.Walls).Plot(c, p)
+		if cells.Start != nil {
+			start(*cells.Start).Plot(c, p)
 		}
 		if cells.Goal != nil {
-			m.Goal = add(*cells.Goal, goalRadius)
+			goal{*cells.Goal, nil}.Plot(c, p)
 		}
-		if at := cells.Start; at != nil {
-			m.Start = add(Rect{X0: at[0], Y0: at[1], X1: at[0], Y1: at[1]}, goalRadius)
-		}
+		_, _ = over.WriteTo(&marks)
+		m.Marks = marks.String()
 	}
 	t.panel.Map = m
 }
@@ -260,15 +244,17 @@ func touchCells(c draw.Canvas, p *plot.Plot, cells *Cells, bar *ColorBar) {
 //go:embed touch.js
 var touchProgram []byte
 
-// title names the panels, for those who do not see the figure.
-func (t touchData) title() string {
-	var titles []string
-	for _, p := range t.Panels {
+// touched returns the data of the panels with marks.
+func (t *touchable) touched() touchData {
+	d, titles := t.touchData, []string{}
+	d.Panels = slices.DeleteFunc(d.Panels, func(p *touchPanel) bool { return p.Map == nil && len(p.Marks) == 0 })
+	for _, p := range d.Panels {
 		if p.Title != "" {
 			titles = append(titles, p.Title)
 		}
 	}
-	return cmp.Or(strings.Join(titles, "; "), "figure")
+	d.Title = cmp.Or(strings.Join(titles, "; "), "figure")
+	return d
 }
 
 // html returns the output that makes the picture above it answer the pointer; "" if nothing on it would.

@@ -5,7 +5,7 @@
   const img = [...document.images].filter((i) => i.compareDocumentPosition(at) & Node.DOCUMENT_POSITION_FOLLOWING).at(-1);
   if (!img) return;
   const make = (parent, name, attributes = {}, text = "") => {
-    const space = /^(svg|g|path|rect|circle|text)$/.test(name) ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml";
+    const space = /^(svg|g|path|rect|circle|text|image)$/.test(name) ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml";
     const element = document.createElementNS(space, name);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
     if (text) element.textContent = text;
@@ -25,28 +25,25 @@
     const options = { maximumSignificantDigits: 4, ...(Math.abs(v) >= 1e7 && { notation: "scientific" }) };
     return new Intl.NumberFormat("en", options).format(rounded).replace("-", "−").replaceAll(",", "\u2009");
   };
-  const sums = (list, width) => list.map((x, i) => i < width ? x : list[i] += list[i - width]);
+  const sums = (list) => list.map((x, i) => list[i] = i ? [x[0] + list[i - 1][0], x[1] + list[i - 1][1]] : x);
   for (const p of d.p) {
     const [left, top, right, bottom] = p.a;
     p.size = [right - left, bottom - top];
     p.at = ([x, y]) => [left + x / one * p.size[0], bottom - y / one * p.size[1]];
     for (const m of p.m ?? []) {
-      m.lines = m.p.map((flat, k) => {
-        const all = sums(flat, 2), band = m.b && sums(m.b[k], 2);
-        return Array.from({ length: all.length / 2 }, (_, i) => ({
-          at: p.at([all[2 * i], all[2 * i + 1]]), x: value(p.x, all[2 * i]), y: value(p.y, all[2 * i + 1]),
-          band: band && [value(p.y, band[2 * i]), value(p.y, band[2 * i + 1])],
+      m.lines = m.p.map((line, k) => {
+        const band = m.b && sums(m.b[k]);
+        return sums(line).map((share, i) => ({
+          at: p.at(share), x: value(p.x, share[0]), y: value(p.y, share[1]), band: band?.[i].map((y) => value(p.y, y)),
         }));
       });
       m.points = m.lines.flat();
     }
     const c = p.c;
     if (!c) continue;
-    const flat = d.s[c.s];
-    c.shares = Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i], flat[2 * i + 1]]);
+    c.shares = d.s[c.s];
     c.sites = c.shares.map(([x, y]) => [x * c.d[0], y * c.d[1]]); // distances are those of descriptors
-    for (let k = 1; k < c.f.length; k++) c.f[k] = c.f[k].map((x, i) => x + c.f[k - 1][i]);
-    c.time = 0; // an index of c.f: the latest first
+    c.time = c.f.length - 1;
     c.value = (i) => c.f[c.time][i] ? c.r[0] + (c.f[c.time][i] - 1) / 998 * (c.r[1] - c.r[0]) : null;
   }
 
@@ -64,7 +61,7 @@
       });
       reach = 4 * Math.max(...cell.map((q) => (q[0] - x) ** 2 + (q[1] - y) ** 2));
     }
-    return path([...cell.map(([u, v]) => p.at([u / w, v / h]))]) + "Z";
+    return path(cell.map(([u, v]) => p.at([u / w, v / h]))) + "Z";
   }
   const path = (points) => "M" + points.map((q) => q.map((x) => x.toFixed(2))).join("L");
 
@@ -75,10 +72,9 @@
   img.before(group);
   group.append(box);
   box.append(img);
-  const names = d.p.map((p) => p.t).filter(Boolean).join("; ");
   const view = make(box, "svg", {
     viewBox: `0 0 ${d.w} ${d.h}`, preserveAspectRatio: "none", tabindex: 0, role: "application",
-    "aria-roledescription": "figure", "aria-label": `Figure${names && ": " + names}. Arrow keys read its values; Page Down is the next panel.`,
+    "aria-roledescription": "figure", "aria-label": `${d.t}. Arrow keys read its values; Page Down is the next panel.`,
     style: "position:absolute;inset:0;width:100%;height:100%;touch-action:pan-y;cursor:crosshair",
   });
   const past = make(view, "g"), marked = make(view, "g");
@@ -189,49 +185,38 @@
 
   // --- earlier states of a map
 
-  const p = d.p.find(({ c }) => c?.k);
+  const p = d.p.find(({ c }) => c?.k.length > 1);
   if (!p) return;
-  const c = p.c, last = c.k.length - 1;
+  const c = p.c, last = c.time;
   const row = make(group, "label", { style: "display:flex;gap:.8em;align-items:center;max-width:100%;font:13px system-ui,sans-serif" });
   const slider = make(row, "input", { type: "range", min: 0, max: last, step: 1, "aria-label": "time of the map", style: "flex:0 1 16em;min-width:6em" });
   const shown = make(row, "span", { "aria-hidden": true });
   slider.value = last;
-  const colors = c.l.match(/.{6}/g).map((hex) => [0, 2, 4].map((k) => parseInt(hex.slice(k, k + 2), 16)));
-  const paint = (v) => {
-    if (v === null) return colors[0];
-    const t = Math.min(Math.max((v - c.b[0]) / (c.b[1] - c.b[0]), 0), 1) * (colors.length - 2), k = Math.min(Math.floor(t), colors.length - 3);
-    return colors[k + 1].map((x, j) => Math.round(x + (t - k) * (colors[k + 2][j] - x)));
+  const color = (v) => {
+    const t = Math.min(Math.max((v - c.b[0]) / (c.b[1] - c.b[0]), 0), 1), k = v === null ? 0 : 1 + Math.round(255 * t);
+    return "#" + c.l.slice(6 * k, 6 * k + 6);
   };
-  let cells = null, heading = null;
+  let cells = [], heading = null;
   const travel = () => {
-    c.time = last - slider.value;
-    shown.textContent = c.k[slider.value];
-    slider.setAttribute("aria-valuetext", c.k[slider.value]);
-    past.style.display = c.time ? "" : "none";
-    if (c.time) {
-      cells ??= c.sites.map((_, i) => make(past, "path", { d: polygon(p, i), "stroke-width": .3 }));
-      if (past.childElementCount === cells.length) {
-        const area = ([x0, y0, x1, y1], round, look) => {
-          const [x, y] = p.at([x0, y1]), [u, v] = p.at([x1, y0]);
-          make(past, "rect", { x, y, width: u - x, height: v - y, rx: round * (u - x) / 2, ...look });
-        };
-        for (const wall of c.w ?? []) area(wall, 0, { fill: "#a0a0a0" });
-        if (c.g) for (const [stroke, width] of [["#ffffff", 2.4], ["#2f853a", 1.2]]) area(c.g, 0, { fill: "none", stroke, "stroke-width": width });
-        if (c.o) area(c.o, 1, { fill: "#ffffff", stroke: "#262626", "stroke-width": 0.9 });
-        if (d.p.length < 2 && p.t) { // the title in the picture names the latest time
-          make(past, "rect", { width: d.w, height: p.a[1] - 4, fill: "#ffffff" });
-          heading = make(past, "text", { x: p.a[0] + p.size[0] / 2, y: p.a[1] - 6, "text-anchor": "middle", fill: "#262626", style: "font:10px Liberation Sans,Arial,sans-serif" });
-        }
-      }
-      if (heading) heading.textContent = c.k[last].replace(/[^,]*$/, (time) => (time === c.k[last] ? "" : " ") + c.k[slider.value]);
-      cells.forEach((cell, i) => {
-        const fill = `rgb(${paint(c.value(i))})`;
-        cell.setAttribute("fill", fill);
-        cell.setAttribute("stroke", c.value(i) === null ? "#c8c8c8" : fill);
-      });
-    }
+    c.time = Number(slider.value);
+    shown.textContent = c.k[c.time];
+    slider.setAttribute("aria-valuetext", c.k[c.time]);
+    past.style.display = c.time < last ? "" : "none";
+    if (heading) heading.textContent = c.k[last].replace(/[^,]*$/, (time) => (time === c.k[last] ? "" : " ") + c.k[c.time]);
+    cells.forEach((cell, i) => {
+      const v = c.value(i);
+      cell.setAttribute("fill", color(v));
+      cell.setAttribute("stroke", v === null ? "#c8c8c8" : color(v));
+    });
     if (selected) select(selected);
   };
-  slider.addEventListener("input", travel);
   travel();
+  slider.addEventListener("input", () => {
+    cells = c.sites.map((_, i) => make(past, "path", { d: polygon(p, i), "stroke-width": .3 }));
+    make(past, "image", { href: "data:image/svg+xml," + encodeURIComponent(c.o), width: d.w, height: d.h });
+    if (d.p.length > 1 || !p.t) return;
+    make(past, "rect", { width: d.w, height: p.a[1] - 4, fill: "#ffffff" }); // the title in the picture names the latest time
+    heading = make(past, "text", { x: p.a[0] + p.size[0] / 2, y: p.a[1] - 6, "text-anchor": "middle", fill: "#262626", style: "font:10px Liberation Sans,Arial,sans-serif" });
+  }, { once: true });
+  slider.addEventListener("input", travel);
 }
