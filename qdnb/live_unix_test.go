@@ -113,6 +113,12 @@ func TestOutputsKnowTheirRuns(t *testing.T) {
 	}
 	spec := small("runs", 1)
 	run, outputs, said := in(spec)
+	says := func(outputs []*protocol.DisplayData) string {
+		return fmt.Sprint(outputs[0].Metadata[cell.TrainedKey], outputs[0].Metadata[cell.RunsKey])
+	}
+	errtest.Equal(t, "what a quiet training says", says(outputs), fmt.Sprint("true", map[string]int{run.Dir: 1}))
+	_, again, _ := in(spec)
+	errtest.Equal(t, "what loading it says", says(again), says(outputs))
 	last := outputs[len(outputs)-1]
 	got, _ := last.Metadata[cell.RunsKey].(map[string]int)
 	errtest.Equal(t, "runs and caption of the output", fmt.Sprint(len(got), got[run.Dir], cell.Caption()),

@@ -136,6 +136,10 @@ func Replace(id, page string) error {
 
 func send(data *protocol.DisplayData) error {
 	record(data)
+	return display(data)
+}
+
+func display(data *protocol.DisplayData) error {
 	gonbui.SendData(data)
 	gonbui.Sync()
 	if err := gonbui.Error(); err != nil {

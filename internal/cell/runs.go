@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
@@ -131,11 +132,32 @@ func shownFile() string {
 // own are the runs that outputs of this execution of a cell show; read guards them.
 var own = map[string]int{}
 
+// marked are the runs of which outputs of this execution say that it trained them; read guards them.
+var marked = map[string]int{}
+
+// marksID is the id of the output that shows nothing and says so.
+var marksID = "qdnb_trained_" + gonbui.UniqueId()
+
+// Trained says in the notebook that the cell trained a run, or loaded what it would train, if no figure of its training
+// says it.
+func Trained(dir string, generation int64) error {
+	read.Lock()
+	_, known := marked[Path(dir)]
+	marked[Path(dir)] = int(generation)
+	metadata := map[string]any{RunsKey: maps.Clone(marked), TrainedKey: "true"}
+	read.Unlock()
+	if known || !In() {
+		return nil
+	}
+	return display(&protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMETextHTML: ""}, DisplayID: marksID,
+		Metadata: metadata})
+}
+
 // Execution begins another execution of a cell; a program is one, unless a test emulates several.
 func Execution() {
 	read.Lock()
 	defer read.Unlock()
-	own, newest = map[string]int{}, ""
+	own, marked, newest = map[string]int{}, map[string]int{}, ""
 }
 
 // Shown returns the runs that outputs of earlier executions in this kernel show, as in RunsKey; none outside a notebook.
@@ -180,6 +202,9 @@ func record(data *protocol.DisplayData) {
 	maps.Copy(shown, runs)
 	read.Lock()
 	maps.Copy(own, runs)
+	if data.Metadata[TrainedKey] != nil {
+		maps.Copy(marked, runs)
+	}
 	read.Unlock()
 	if text, err := json.Marshal(shown); err == nil && os.Getenv(protocol.GONB_TMP_DIR_ENV) != "" {
 		_ = os.WriteFile(shownFile(), text, 0o666) // best effort

@@ -172,6 +172,9 @@ func (t Training) run(ctx context.Context) (*runs.Run, error) {
 	if err == nil && t.Spec.TensorBoard {
 		err = found.WriteEvents() // of a run that was complete
 	}
+	if err == nil {
+		_ = cell.Trained(found.Dir, found.Status.Generation) // a run does not fail for it
+	}
 	return found, err
 }
 
