@@ -411,6 +411,9 @@ func TestFiguresAnswerThePointer(t *testing.T) {
 		}
 	}
 	errtest.Equal(t, "points", at, len(curve.X))
+	f := must.Get(InRows(2, p, must.Get(Lines(Axes{XLabel: "gravity"}, curve))).Figure())
+	must.Get(f.PNG(Resolution))
+	errtest.Equal(t, "the quantity of a row", f.touched.Panels[1].Y.Name, "Fitness")
 }
 
 // The places of a map are those of its frame in the picture, the nearest site of a point is that of the cell that

@@ -115,7 +115,11 @@ func touchPanelOf(c draw.Canvas, p *Panel, area vg.Rectangle, row, column, title
 			return
 		}
 	}
-	axes[1].Name = cmp.Or(axes[1].Name, column) // a column of one quantity
+	left := "" // names the axis of a row of one quantity
+	if n := len(t.Panels); n > 0 && t.Panels[n-1].area.Min.Y == area.Min.Y {
+		left = t.Panels[n-1].Y.Name
+	}
+	axes[1].Name = cmp.Or(axes[1].Name, column, left)
 	titles := slices.DeleteFunc([]string{row, column, title}, func(s string) bool { return s == "" })
 	rounded := func(x vg.Length) float64 { return math.Round(100*float64(x)) / 100 }
 	t.panel = &touchPanel{Title: strings.Join(titles, ", "), X: axes[0], Y: axes[1], area: area,
