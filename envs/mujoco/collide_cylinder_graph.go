@@ -20,7 +20,8 @@ func sphereCylinder(c *contactSet, a, b place) []touch {
 }
 
 // capsuleCylinder finds the contact of a capsule with a cylinder, or both where it lies on an end of the cylinder: at
-// the ends of the part of its lowest line that is over the end (MuJoCo iterates, mjc_Convex with multiccd).
+// the ends of the part of its lowest line that is over the end (MuJoCo iterates, mjc_Convex with multiccd). Half of the
+// margin makes the radius of the capsule and the end of the cylinder larger.
 func capsuleCylinder(c *contactSet, a, b place) []touch {
 	center, reach := axisIn(c, a, b)
 	n := center.X.Rows
@@ -28,10 +29,12 @@ func capsuleCylinder(c *contactSet, a, b place) []touch {
 	single := nearCylinder(c, center, reach)
 	normal, radius, half, length := single.normal, c.sizes[1].X, c.sizes[1].Y, c.sizes[0].Y
 	up := toward(normal.Z).Neg().Materialize() // which end
+	margin := c.margin.Slice(0, n)
+	grown := margin.Scale(0.5)
 
 	// The line is from + t along, with t from 0 to 1.
 	axis := reach.Over(length)
-	aside := normal.Minus(axis.By(axis.Dot(normal))).By(c.sizes[0].X)
+	aside := normal.Minus(axis.By(axis.Dot(normal))).By(c.sizes[0].X.Plus(grown))
 	from, along := center.Plus(aside).Minus(reach).Materialize(), reach.Scale(2).Materialize()
 	low, high := constant(0), constant(1)
 	for k := range corners {
@@ -46,13 +49,12 @@ func capsuleCylinder(c *contactSet, a, b place) []touch {
 		enters, leaves := rate.Below(0).And(outside), rate.Above(0)
 		low, high = enters.Choose(low.Max(at), low).Materialize(), leaves.Choose(high.Min(at), high).Materialize()
 	}
-	margin := c.margin.Slice(0, n)
 	ends := [2]touch{}
 	var touches [2]algebra.Mask
 	for i, t := range []algebra.Num{low, high} {
 		point := from.Plus(along.By(t)).Materialize()
-		distance := point.Z.Times(up).Minus(half).Materialize()
-		point.Z = point.Z.Minus(distance.Times(up).Scale(0.5))
+		distance := point.Z.Times(up).Minus(half).Plus(grown).Materialize()
+		point.Z = point.Z.Minus(distance.Scale(0.5).Minus(grown).Times(up))
 		ends[i] = touch{distance: distance, point: point, normal: algebra.Vector{X: constant(0), Y: constant(0), Z: up.Neg()}}
 		touches[i] = distance.Less(margin)
 	}
