@@ -136,6 +136,15 @@ func TestCheckNotes(t *testing.T) {
 	if m := compiled("accepted/gym_swimmer"); len(must.Get(m.Check(Options{})).Pairs) > 0 {
 		t.Error("the swimmer touches something")
 	}
+	for _, name := range []string{"own_faces", "own_cylinder_ends"} {
+		m, text := compiled("accepted/"+name), "other contacts than in MuJoCo where their faces lie"
+		for _, gap := range []float64{0, 0.01} {
+			m.GeomGap = slices.Repeat([]float64{gap}, len(m.GeomGap))
+			if notes := fmt.Sprint(must.Get(m.Check(Options{})).Notes); strings.Contains(notes, text) != (gap > 0) {
+				t.Errorf("%s with gaps of %g: %s", name, gap, notes)
+			}
+		}
+	}
 }
 
 // Under implicitfast, bodies that move freely alone are noted if they are damped.

@@ -64,11 +64,25 @@ func (m *Model) collides(p Pair) bool {
 // the heights, and if it does not touch very many cells.
 func (m *Model) onField(p Pair) bool {
 	const most = 512 // prisms
-	margin := m.GeomMargin[p.Geom1] + m.GeomMargin[p.Geom2]
-	if p.Explicit >= 0 {
-		margin = m.PairMargin[p.Explicit]
-	}
+	margin, _ := m.margins(p)
 	return m.field(p.Geom1) != nil && margin == 0 && m.points([2]int{p.Geom1, p.Geom2}) <= most
+}
+
+// margins returns the margin and the gap of a pair.
+func (m *Model) margins(p Pair) (margin, gap float64) {
+	if p.Explicit >= 0 {
+		return m.PairMargin[p.Explicit], m.PairGap[p.Explicit]
+	}
+	return m.GeomMargin[p.Geom1] + m.GeomMargin[p.Geom2], m.GeomGap[p.Geom1] + m.GeomGap[p.Geom2]
+}
+
+// lieOtherwise reports whether shapes with margins have other contacts than in MuJoCo where their faces lie on each other:
+// it looks for those of boxes and meshes, and of capsules on cylinders, as far apart as the margin and the gap.
+func (m *Model) lieOtherwise(p Pair) bool {
+	kind := m.shapes([2]int{p.Geom1, p.Geom2})
+	margin, gap := m.margins(p)
+	return m.Opt.DisableFlags&DisableMultiCCD == 0 &&
+		(searched(kind) && kind[0] >= Box && margin+gap > 0 || kind == [2]GeomType{Capsule, Cylinder} && gap > 0)
 }
 
 // field returns the height field of a geom; nil if it is none or the model lacks its data.
