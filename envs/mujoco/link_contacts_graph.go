@@ -80,8 +80,8 @@ func (s *System) found(k kinematics, contacts []contact, set *contactSet) (f fou
 	return f
 }
 
-// findNear finds the contacts of pairs of boxes, of those that may touch the nearest. They follow from a row on. first
-// is the row of the first contact of all pairs among those of the set.
+// findNear finds the contacts of pairs of boxes or of shapes that are searched, of those that may touch the nearest. They
+// follow from a row on. first is the row of the first contact of all pairs among those of the set.
 func (s *System) findNear(k kinematics, part *contactSet, all found, row, first int) found {
 	at, _ := s.relativePlaces(k, part.sides)
 	margin := part.margin.Slice(0, len(part.geoms))
@@ -99,27 +99,30 @@ func (s *System) findNear(k kinematics, part *contactSet, all found, row, first 
 		bounds[part.floor] = sizes[part.floor]
 	}
 	gap := facesApart(boxOf(at[0], bounds[0]), boxOf(at[1], bounds[1]), at[1].position.Minus(at[0].position)).Minus(margin)
-	type state struct {
-		Gap     *Node         // of all pairs, [n, B]; those that were looked at are far apart
-		Numbers []algebra.Num // the places and sizes of all pairs
-		Found   found
-	}
 	g, batch := k.size()
-	start := state{Gap: computed(g, batch, gap).Matrix(), Found: all}
+	type searching struct {
+		Queue   queue
+		Numbers []algebra.Num // the places and sizes of all pairs
+		Results *Node         // see [contactSet.write]
+	}
+	start := searching{Queue: xla.Outline(computed(g, batch, gap).Matrix(), func(gap *Node) queue {
+		return queueOf(gap, part.near)
+	})}
 	for i := range at {
 		start.Numbers = append(append(start.Numbers, at[i].numbers()...), sizes[i].X, sizes[i].Y, sizes[i].Z)
 	}
 	start.Numbers = append(start.Numbers, prism...)
 	type looking struct {
 		Numbers []algebra.Num
-		Pair    *Node
+		Pairs   cells
 	}
 	look := func(at looking) (one contactSet, places [2]place) {
 		one, next := *part, 0
-		one.margin = pick(margin, at.Pair)
+		pick := func(x algebra.Num) algebra.Num { return pickAt(x, at.Pairs) }
+		one.margin = pick(margin)
 		vector := func() algebra.Vector {
 			next += 3
-			return pickVector(algebra.Vector{X: at.Numbers[next-3], Y: at.Numbers[next-2], Z: at.Numbers[next-1]}, at.Pair)
+			return algebra.Vector{X: at.Numbers[next-3], Y: at.Numbers[next-2], Z: at.Numbers[next-1]}.Each(pick)
 		}
 		for i := range places {
 			places[i].position, places[i].turn = vector(), algebra.Rotation{X: vector(), Y: vector(), Z: vector()}
@@ -127,12 +130,12 @@ func (s *System) findNear(k kinematics, part *contactSet, all found, row, first 
 			if part.convex() {
 				shape := &one.shapes[i]
 				for _, x := range []*algebra.Num{&shape.kind, &shape.radius, &shape.hull, &shape.polytope} {
-					*x = pick(*x, at.Pair)
+					*x = pick(*x)
 				}
 			}
 		}
 		for _, x := range at.Numbers[next:] {
-			one.prism = append(one.prism, pick(x, at.Pair))
+			one.prism = append(one.prism, pick(x))
 		}
 		return one, places
 	}
@@ -140,9 +143,9 @@ func (s *System) findNear(k kinematics, part *contactSet, all found, row, first 
 		one, places := look(at)
 		return part.collide(&one, places[0], places[1])
 	}
-	repeat := xla.Repeat[state]
+	repeat := xla.Repeat[searching]
 	if part.polytopes != nil && s.parted { // the search and what follows it are compiled apart, see [xla.Outline]
-		repeat = xla.RepeatUnfused[state]
+		repeat = xla.RepeatUnfused[searching]
 		touches = func(at looking) []touch {
 			return xla.Outline(xla.Outline(at, func(at looking) overlap {
 				one, places := look(at)
@@ -150,27 +153,60 @@ func (s *System) findNear(k kinematics, part *contactSet, all found, row, first 
 			}), part.spread).list()
 		}
 	}
-	return repeat(negative(start.Gap, part.near), start, func(n *Node, at state) state {
-		pair := xla.Store(lowestRow(at.Gap))
-		index := Iota(pair.Graph(), shapes.Make(dtypes.Int32, at.Gap.Shape().Dimensions...), 0)
-		at.Gap = xla.Store(Where(Equal(index, BroadcastToShape(pair, index.Shape())), MulScalar(OnesLike(at.Gap), huge), at.Gap))
-		margin, touches := pick(margin, pair), touches(looking{at.Numbers, pair})
-		here := AddScalar(MulScalar(n, part.points), row)
-		write := func(into *Node, of func(t touch) algebra.Num) *Node {
-			var list []algebra.Num
-			for _, t := range touches {
-				list = append(list, of(t))
+	type taking struct {
+		Queue queue
+		Turn  *Node
+	}
+	width, turns, most := start.Queue.turns()
+	start.Results = Zeros(g, shapes.Make(dtypes.Float32, most, resultNumbers*part.points, width))
+	end := repeat(turns, start, func(turn *Node, at searching) searching {
+		pairs := xla.Outline(taking{at.Queue, turn}, func(from taking) cells { return from.Queue.next(from.Turn, width) })
+		margin, touches := pickAt(margin, pairs), touches(looking{at.Numbers, pairs})
+		var numbers [resultNumbers][]algebra.Num
+		for _, t := range touches {
+			for i, x := range []algebra.Num{t.distance.Minus(margin), t.point.X, t.point.Y, t.point.Z, t.normal.X, t.normal.Y,
+				t.normal.Z} {
+				numbers[i] = append(numbers[i], x)
 			}
-			return xla.SetRows(into, here, computed(pair.Graph(), batch, materializedStack(list)).Matrix())
 		}
-		f := &at.Found
-		f.Violation = write(f.Violation, func(t touch) algebra.Num { return t.distance.Minus(margin) })
+		all := computed(turn.Graph(), width, materializedStack(slices.Concat(numbers[:]...)))
+		at.Results = xla.SetRow(at.Results, turn, all.Matrix())
+		return at
+	})
+	return part.write(all, start.Queue, end.Results, row, first)
+}
+
+// resultNumbers is how many numbers [System.findNear] finds of a contact: the violation, the point and the normal.
+const resultNumbers = 7
+
+// write writes the results of a queue's pairs, [turns, numbers * points, pairs of a turn], to the contacts of their
+// copies, as [System.findNear] says.
+func (c *contactSet) write(to found, q queue, results *Node, row, first int) found {
+	type writing struct {
+		Queue   queue
+		Results *Node
+		Found   found
+	}
+	width, height := results.Shape().Dimensions[2], results.Shape().Dimensions[1]
+	count := xla.Turns(ReduceAllMax(q.Count), c.near)
+	return xla.Repeat(count, writing{q, results, to}, func(n *Node, at writing) writing {
+		pair, number, exists := at.Queue.of(n)
+		batch, turn := pair.Shape().Dimensions[1], DivScalar(number, width)
+		begin := Add(MulScalar(turn, height*width), Sub(number, MulScalar(turn, width)))
+		index := Add(BroadcastToDims(begin, height, batch),
+			MulScalar(Iota(n.Graph(), shapes.Make(dtypes.Int32, height, batch), 0), width))
+		numbers := xla.Store(Gather(Reshape(at.Results, -1), xla.Store(InsertAxes(index, -1))))
+		of := func(i int) *Node { return Slice(numbers, AxisRange(i*c.points, (i+1)*c.points)) }
+		here := AddScalar(MulScalar(n, c.points), row)
+		write := func(into, of *Node) *Node { return xla.SetRows(into, here, of) }
+		f, violation := &at.Found, of(0)
+		f.Violation = write(f.Violation, Where(BroadcastToShape(exists, violation.Shape()), violation,
+			MulScalar(OnesLike(violation), far)))
 		for i := range 3 {
-			f.Point[i] = write(f.Point[i], func(t touch) algebra.Num { return component(t.point, i) })
-			f.Normal[i] = write(f.Normal[i], func(t touch) algebra.Num { return component(t.normal, i) })
+			f.Point[i], f.Normal[i] = write(f.Point[i], of(1+i)), write(f.Normal[i], of(4+i))
 		}
-		points := MulScalar(Iota(pair.Graph(), shapes.Make(dtypes.Int32, part.points, batch), 0), len(part.geoms))
-		f.Of = xla.SetRows(f.Of, here, xla.Store(Add(AddScalar(points, first), BroadcastToShape(pair, points.Shape()))))
+		points := MulScalar(Iota(n.Graph(), shapes.Make(dtypes.Int32, c.points, batch), 0), len(c.geoms))
+		f.Of = write(f.Of, xla.Store(Add(AddScalar(points, first), BroadcastToShape(pair, points.Shape()))))
 		return at
 	}).Found
 }

@@ -63,8 +63,14 @@ func reduce(n int, by func(a, b *Node) *Node, term func(i int) *Node) *Node {
 }
 
 // pick returns rows [count, B] of x, which differ between copies.
-func pick(x algebra.Num, rows *Node) algebra.Num {
-	count, batch := rows.Shape().Dimensions[0], rows.Shape().Dimensions[1]
+func pick(x algebra.Num, rows *Node) algebra.Num { return pickAt(x, cells{Row: rows}) }
+
+// cells are rows of copies, int32 [count, n] each. If Copy is nil, n is the number of all copies, in order.
+type cells struct{ Row, Copy *Node }
+
+// pickAt returns the numbers in some cells.
+func pickAt(x algebra.Num, at cells) algebra.Num {
+	rows, count, n := at.Row, at.Row.Shape().Dimensions[0], at.Row.Shape().Dimensions[1]
 	flat := x.Node
 	if flat == nil {
 		if x.Is(x.Known[0]) {
@@ -76,14 +82,13 @@ func pick(x algebra.Num, rows *Node) algebra.Num {
 		}
 		flat = Const(rows.Graph(), table)
 	} else {
-		rows = xla.Store(Add(MulScalar(rows, batch), IotaLike(rows, 1)))
+		rows = MulScalar(rows, flat.Shape().Size()/x.Rows)
+		if at.Copy == nil {
+			at.Copy = IotaLike(rows, 1)
+		}
+		rows = xla.Store(Add(rows, at.Copy))
 	}
-	return algebra.Num{Rows: count, Node: xla.Store(Gather(flat, xla.Store(Reshape(rows, count*batch, 1))))}
-}
-
-// pickVector is [pick] of each component.
-func pickVector(v algebra.Vector, rows *Node) algebra.Vector {
-	return v.Each(func(x algebra.Num) algebra.Num { return pick(x, rows) })
+	return algebra.Num{Rows: count, Node: xla.Store(Gather(flat, xla.Store(Reshape(rows, count*n, 1))))}
 }
 
 // pickRows is [pick] of rows.
