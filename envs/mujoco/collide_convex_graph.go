@@ -268,18 +268,22 @@ func (d descent) aim() algebra.Vector {
 	return d.Direction.By(atLeast(d.Depth, 0).Plus(d.Scale.Scale(0.1))).Materialize()
 }
 
-// begin begins in the direction of least depth among some, which are stacked.
+// begin begins in the direction of least depth among some, which are stacked. It ends where all solids are too far apart.
 func (d descent) begin(directions algebra.Vector) descent {
 	type state struct {
 		Descent    descent
 		Directions algebra.Vector
+		Number     *Node // of the direction that is next
 	}
 	n := d.Scale.Rows
 	count := directions.X.Rows / n
-	d = xla.For(d.Step.Graph(), count, state{d, directions}, func(i *Node, at state) state {
+	d = xla.Loop(state{d, directions, ScalarZero(d.Step.Graph(), dtypes.Int32)}, func(at state) *Node {
+		near := LogicalAny(LessThan(at.Descent.Far.Node, at.Descent.Depth.Node))
+		return And(near, LessThan(at.Number, ConstAs(at.Number, int32(count))))
+	}, func(at state) state {
 		d := &at.Descent
 		direction := at.Directions.Each(func(x algebra.Num) algebra.Num {
-			return algebra.Num{Rows: n, Node: xla.Store(Reshape(xla.Rows(Reshape(x.Node, count, -1), i, 1), -1))}
+			return algebra.Num{Rows: n, Node: xla.Store(Reshape(xla.Rows(Reshape(x.Node, count, -1), at.Number, 1), -1))}
 		})
 		points := d.supports(direction)
 		depth := points[0].Minus(points[1]).Dot(direction).Materialize()
@@ -291,8 +295,10 @@ func (d descent) begin(directions algebra.Vector) descent {
 				d.Triangle.Points[k][i] = less.ChooseVector(point, d.Triangle.Points[k][i]).Materialize()
 			}
 		}
+		at.Number = AddScalar(at.Number, 1)
 		return at
 	}).Descent
+	d.Done = d.Depth.Less(d.Far).Number().Materialize()
 	d.Settled, d.Proposed, d.Target = d.Direction, d.Direction, d.aim()
 	return d
 }

@@ -360,27 +360,62 @@ type touches struct {
 	Rows          int
 }
 
-// spread finds them.
-func (c *contactSet) spread(found overlap) touches {
-	d := found.Descent
-	g, rows, n := d.Step.Graph(), found.Distance.Rows, found.Distance.Node.Shape().Size()
-	copies := n / rows
-	stacked := func(vectors ...algebra.Vector) *Node { // [3, vectors, 1, n]
-		var axes []*Node
-		for axis := range 3 {
-			var list []*Node
-			for _, v := range vectors {
-				list = append(list, Reshape(ConvertDType(component(v, axis).Spread(g, copies), dtypes.Float64), 1, n))
-			}
-			axes = append(axes, Stack(list, 0))
+// stacked returns vectors of a number of each pair, [3, vectors, 1, n].
+func (f overlap) stacked(vectors ...algebra.Vector) *Node {
+	g, n := f.Distance.Node.Graph(), f.Distance.Node.Shape().Size()
+	var axes []*Node
+	for axis := range 3 {
+		var list []*Node
+		for _, v := range vectors {
+			all := component(v, axis).Spread(g, n/f.Distance.Rows)
+			list = append(list, Reshape(ConvertDType(all, dtypes.Float64), 1, n))
 		}
-		return xla.Store(Stack(axes, 0))
+		axes = append(axes, Stack(list, 0))
 	}
+	return xla.Store(Stack(axes, 0))
+}
+
+// world turns vectors [3, ..., n] into the frame of the world, as float32.
+func (f overlap) world(v *Node) *Node {
+	frame := f.stacked(f.Turn.X, f.Turn.Y, f.Turn.Z)
+	return xla.Store(ConvertDType(ReduceSum(Mul(frame, InsertAxes(v, 0)), 1), dtypes.Float32))
+}
+
+// spread finds them, and the deepest contact alone of pairs whose faces do not touch.
+func (c *contactSet) spread(found overlap) touches {
+	type state struct {
+		Found   overlap
+		Touches touches
+	}
+	g, n := found.Descent.Step.Graph(), found.Distance.Node.Shape().Size()
+	alone := Equal(Iota(g, shapes.Make(dtypes.Int32, faceContacts, n), 0), ScalarZero(g, dtypes.Int32))
+	single := func(v algebra.Vector) *Node {
+		return xla.Store(BroadcastToDims(found.world(Reshape(found.stacked(v), 3, 1, n)), 3, faceContacts, n))
+	}
+	start := state{found, touches{Rows: found.Distance.Rows, Point: single(found.Point), Normal: single(found.Descent.Direction),
+		Distance: xla.Store(either(alone, Reshape(found.Distance.Node, 1, n), Const(g, float32(far))))}}
+	touch := LogicalAny(LessThan(found.Distance.Node, ZerosLike(found.Distance.Node)))
+	end := xla.When(touch, start, func(turn *Node, at state) state {
+		at.Touches = c.spreadFaces(turn, at.Found, at.Touches)
+		return at
+	}).Touches
+	end.Point = xla.Store(Add(end.Point, ConvertDType(Reshape(found.stacked(found.Position), 3, 1, n), dtypes.Float32)))
+	return end
+}
+
+// spreadFaces finds the contacts of those that touch with faces, in a loop of one turn, which is 0.
+func (c *contactSet) spreadFaces(zero *Node, found overlap, alone touches) touches {
+	d := found.Descent
+	rows, n := found.Distance.Rows, found.Distance.Node.Shape().Size()
+	copies, stacked := n/rows, found.stacked
+	d.Direction = d.Direction.Each(func(x algebra.Num) algebra.Num { // see [xla.When]
+		return algebra.Num{Rows: x.Rows, Node: xla.Store(Add(x.Node, ConvertDType(zero, dtypes.Float64)))}
+	})
 	var vertex, polytope []*Node
 	var sizes [2]algebra.Vector
 	directions := [2]algebra.Vector{d.Direction, d.Direction.Neg().Materialize()}
 	for i, s := range d.Solids {
-		polytope = append(polytope, Reshape(found.Polytope[i].Spread(g, copies), 1, n))
+		polytope = append(polytope, Reshape(found.Polytope[i].Spread(zero.Graph(), copies), 1, n))
 		begins := ConvertDType(MaxScalar(polytope[i], 0), dtypes.Int32)
 		vertex = append(vertex, Add(begins, s.farthestCorner(directions[i])))
 		one := algebra.Num{Rows: rows, Node: OnesLike(s.Size.X.Node)}
@@ -391,20 +426,10 @@ func (c *contactSet) spread(found overlap) touches {
 	t := facing{Direction: stacked(directions[:]...), Vertex: both(vertex[0], vertex[1]), Size: stacked(sizes[:]...),
 		Turn: xla.Store(Stack([]*Node{stacked(unit(rows, 0), turn.X), stacked(unit(rows, 1), turn.Y),
 			stacked(unit(rows, 2), turn.Z)}, 1)), Center: stacked(d.Solids[0].Center, d.Solids[1].Center)}.touch(c.polytopes)
-	frame := stacked(found.Turn.X, found.Turn.Y, found.Turn.Z)
-	world := func(v *Node) *Node {
-		return xla.Store(ConvertDType(ReduceSum(Mul(frame, InsertAxes(v, 0)), 1), dtypes.Float32))
-	}
 	least := Min(polytope[0], polytope[1])
 	exists := xla.Store(LogicalAnd(t.Exists, GreaterOrEqual(least, ZerosLike(least))))
-	alone := Equal(Iota(g, shapes.Make(dtypes.Int32, faceContacts, n), 0), ScalarZero(g, dtypes.Int32))
-	single := func(v algebra.Vector) *Node { return world(Reshape(stacked(v), 3, 1, n)) }
-	point := either(exists, world(t.Point), single(found.Point))
-	return touches{Rows: rows,
-		Distance: either(exists, ConvertDType(t.Distance, dtypes.Float32),
-			either(alone, Reshape(found.Distance.Node, 1, n), Const(g, float32(far)))),
-		Point:  xla.Store(Add(point, ConvertDType(Reshape(stacked(found.Position), 3, 1, n), dtypes.Float32))),
-		Normal: either(exists, world(t.Normal), single(d.Direction))}
+	return touches{Rows: rows, Distance: either(exists, ConvertDType(t.Distance, dtypes.Float32), alone.Distance),
+		Point: either(exists, found.world(t.Point), alone.Point), Normal: either(exists, found.world(t.Normal), alone.Normal)}
 }
 
 func (s touches) list() (out []touch) {
