@@ -47,10 +47,11 @@
 // A contact with what cannot move adds a spring to its link, as if to its inertia. So the Newton system has the pattern
 // of the mass matrix, and its factor no other entries. Contacts between links and equalities are not in the factor;
 // solveCoupled adds them as rank-one updates. Of the contacts between links, each copy keeps the deepest
-// ([Options.LinkContacts]), and of many pairs of boxes and other convex shapes only the nearest are looked at. The
-// solver visits one contact after the other, as many as touch in some copy. Hands and arms can have far more rows of
-// such contacts than dofs, and links of many geoms many possible contacts with what cannot move (System.crowds): then
-// all contacts are visited, of which each copy keeps the deepest, and the Newton system is a dense matrix.
+// ([Options.LinkContacts]), and of many pairs of boxes and other convex shapes only the nearest are looked at, those of
+// all copies in one queue (queue_graph.go). The solver visits one contact after the other, as many as touch in some
+// copy. Hands and arms can have far more rows of such contacts than dofs, and links of many geoms many possible
+// contacts with what cannot move (System.crowds): then all contacts are visited, of which each copy keeps the deepest,
+// and the Newton system is a dense matrix.
 //
 // Capsules that are exactly parallel have one contact here, and up to two in MuJoCo. Convex shapes without a rule of
 // their own (collide_convex_graph.go) have one. Where faces of boxes and meshes lie on each other, or an edge on a
