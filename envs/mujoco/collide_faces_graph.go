@@ -392,8 +392,9 @@ func (c *contactSet) spread(found overlap) touches {
 	single := func(v algebra.Vector) *Node {
 		return xla.Store(BroadcastToDims(found.world(Reshape(found.stacked(v), 3, 1, n)), 3, faceContacts, n))
 	}
-	start := state{found, touches{Rows: found.Distance.Rows, Point: single(found.Point), Normal: single(found.Descent.Direction),
-		Distance: xla.Store(either(alone, Reshape(found.Distance.Node, 1, n), Const(g, float32(far))))}}
+	start := state{found, touches{Rows: found.Distance.Rows,
+		Distance: xla.Store(either(alone, Reshape(found.Distance.Node, 1, n), Const(g, float32(far)))),
+		Point:    single(found.Point), Normal: single(found.Descent.Direction)}}
 	touch := LogicalAny(LessThan(found.Distance.Node, ZerosLike(found.Distance.Node)))
 	end := xla.When(touch, start, func(turn *Node, at state) state {
 		at.Touches = c.spreadFaces(turn, at.Found, at.Touches)
