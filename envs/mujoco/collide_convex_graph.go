@@ -278,8 +278,11 @@ func (d descent) begin(directions algebra.Vector) descent {
 	n := d.Scale.Rows
 	count := directions.X.Rows / n
 	d = xla.Loop(state{d, directions, ScalarZero(d.Step.Graph(), dtypes.Int32)}, func(at state) *Node {
-		near := LogicalAny(LessThan(at.Descent.Far.Node, at.Descent.Depth.Node))
-		return And(near, LessThan(at.Number, ConstAs(at.Number, int32(count))))
+		more := LessThan(at.Number, ConstAs(at.Number, int32(count)))
+		if xla.KindOf(at.Number.Graph()).Accelerator() { // whose host need not wait for a known number
+			return more
+		}
+		return And(more, LogicalAny(LessThan(at.Descent.Far.Node, at.Descent.Depth.Node)))
 	}, func(at state) state {
 		d := &at.Descent
 		direction := at.Directions.Each(func(x algebra.Num) algebra.Num {
