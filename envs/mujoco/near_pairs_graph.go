@@ -12,16 +12,16 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// This file finds the contacts of pairs of boxes, and of shapes that are searched: only of those whose boxes overlap, since
-// each takes long.
+// This file finds the contacts of pairs of boxes, and of pairs whose contacts are searched. Each takes long, so it looks
+// only at pairs whose bounding boxes overlap.
 
-// nearPairs are the pairs of a set whose boxes overlap.
+// nearPairs are the pairs of a set whose bounding boxes overlap.
 type nearPairs struct {
 	Queue   queue
 	Numbers []algebra.Num // the places and sizes of all pairs of the set
 }
 
-// near returns the pairs of boxes or of shapes that are searched that may touch.
+// near returns the pairs of a set that may touch.
 func (s *System) near(k kinematics, part *contactSet) (n nearPairs) {
 	g, batch := k.size()
 	at, _ := s.relativePlaces(k, part.sides)
@@ -82,8 +82,8 @@ func (c *contactSet) taken(from taken, width int) (one contactSet, places [2]pla
 	return one, places
 }
 
-// findNear finds the contacts of those pairs. They follow from a row on. first is the row of the first contact of all
-// pairs among those of the set.
+// findNear finds the contacts of the pairs that near returns, and writes them from a row on. first is the row of the
+// part's first possible contact among those of the whole set.
 func (s *System) findNear(k kinematics, part *contactSet, all found, row, first int) found {
 	type state struct {
 		Near    nearPairs

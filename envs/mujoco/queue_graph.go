@@ -38,7 +38,7 @@ func (q queue) turns() (width int, turns *Node, most int) {
 	return width, xla.Turns(DivScalar(AddScalar(ReduceAllMax(q.End), width-1), width), most), most
 }
 
-// next returns the pairs of a turn, as many as the width: after the last pair that pair again.
+// next returns the pairs of a turn, as many as the width. Where no pair is left, it repeats the last one.
 func (q queue) next(turn *Node, width int) cells {
 	copies, last := q.End.Shape().Dimensions[0], Reshape(Slice(q.End, AxisElem(-1)), 1, 1)
 	number := Add(MulScalar(turn, width), Iota(turn.Graph(), shapes.Make(dtypes.Int32, 1, width), 1))
@@ -53,7 +53,8 @@ func (q queue) next(turn *Node, width int) cells {
 	return cells{pick(q.Pairs, cells{Sub(number, before), at}), at}
 }
 
-// of returns the pair of each copy in a place among its own, where it is in the queue, and whether there is one, [1, B].
+// of returns for each copy the pair at a place among its own pairs, the number of that pair in the queue, and whether it
+// exists, [1, B] each.
 func (q queue) of(place *Node) (pair, number, exists *Node) {
 	copies := q.End.Shape().Dimensions[0]
 	pair = xla.Rows(q.Pairs, place, 1)
