@@ -414,6 +414,9 @@ func TestFiguresAnswerThePointer(t *testing.T) {
 	f := must.Get(InRows(2, p, must.Get(Lines(Axes{XLabel: "gravity"}, curve))).Figure())
 	must.Get(f.PNG(Resolution))
 	errtest.Equal(t, "the quantity of a row", f.touched.Panels[1].Y.Name, "Fitness")
+	f = figureOf(Intervals(Axes{}, Interval{Name: "aurora", Low: -0.25, Value: 640_070, High: 25.3e6}))
+	must.Get(f.PNG(Resolution))
+	errtest.Equal(t, "an interval", f.touched.Panels[0].Marks[0].Text, "640.1k (−0.25 to 25.3M)")
 }
 
 // The places of a map are those of its frame in the picture, the nearest site of a point is that of the cell that

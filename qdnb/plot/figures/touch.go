@@ -181,7 +181,8 @@ func touchPoint(c draw.Canvas, style Style, at vg.Point, format string, values .
 	}
 	var texts []any
 	for _, v := range values {
-		texts = append(texts, strings.Replace(strconv.FormatFloat(v, 'g', 4, 64), "-", "−", 1))
+		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64) // which it can read
+		texts = append(texts, formatTick(rounded, math.Abs(rounded), math.Abs(rounded)))
 	}
 	t.panel.Marks = append(t.panel.Marks, touchMark{Name: style.Name, Color: "#" + hexOf(style.Color),
 		Lines: [][][2]int{{t.panel.share(at)}}, Text: fmt.Sprintf(format, texts...)})

@@ -21,9 +21,9 @@
     s ? s * Math.sinh(along(Math.asinh(low / s), Math.asinh(high / s), share)) : along(low, high, share);
   const number = (v, [low, high]) => {
     const step = 10 ** Math.ceil(Math.log10(Math.abs(high - low) / one || 1));
-    const rounded = Math.abs(v) < step ? v : Math.round(v / step) * step;
-    const options = { maximumSignificantDigits: 4, ...(Math.abs(v) >= 1e7 && { notation: "scientific" }) };
-    return new Intl.NumberFormat("en", options).format(rounded).replace("-", "−").replaceAll(",", "\u2009");
+    const rounded = Number((Math.abs(v) < step ? v : Math.round(v / step) * step).toPrecision(4)), size = Math.abs(rounded);
+    const [unit, suffix] = size < 1e4 ? [1, ""] : [[1e9, "G"], [1e6, "M"], [1e3, "k"]].find(([u]) => size >= u); // as on axes
+    return String(Number((rounded / unit).toPrecision(4))).replace("-", "−") + suffix;
   };
   const sums = (list) => list.map((x, i) => list[i] = i ? [x[0] + list[i - 1][0], x[1] + list[i - 1][1]] : x);
   for (const p of d.p) {
@@ -178,8 +178,7 @@
     const r = view.getBoundingClientRect();
     select(under([(e.clientX - r.x) / r.width * d.w, (e.clientY - r.y) / r.height * d.h]));
   };
-  view.addEventListener("pointermove", pointed);
-  view.addEventListener("pointerdown", pointed);
+  for (const type of ["pointermove", "pointerdown"]) view.addEventListener(type, pointed);
   view.addEventListener("pointerleave", (e) => { if (e.pointerType === "mouse") select(null); });
   view.addEventListener("blur", () => select(null));
 
