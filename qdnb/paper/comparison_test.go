@@ -7,20 +7,19 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/imagetest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/claims"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
-	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -46,47 +45,21 @@ func ended(method, env string, share, fitness, score float64) runs.Status {
 
 var twelveMinutes = runs.Budget{CPU: 12 * time.Minute}
 
-func TestCompare(t *testing.T) {
+// Notes are text: a table shows Markdown as it is written.
+func TestNotesAreText(t *testing.T) {
+	errtest.Equal(t, "a note", unlinked("in the code ([measurements](algorithms/aurora.md#differences)), `cvt_seed` 0"),
+		"in the code (measurements in docs/algorithms/aurora.md), cvt_seed 0")
+}
+
+// On ant-uni the paper's order of QD scores is PGA-MAP-Elites, MAP-Elites, SMERL(DADS), as here. Its order of max
+// fitness is SMERL(DADS), PGA-MAP-Elites, MAP-Elites; here the first is last.
+func TestOrderAtThePapersSteps(t *testing.T) {
 	d := scoresData()
-	table := must.Get(CompareScores(d))
-	for _, want := range []string{
-		"seeds × share,\"max fitness, paper\",ours,equal shares,\"QD score, paper\",ours," +
-			"equal shares,remarks\nant-trap (6.3e-05 %),MAP-Elites,3 × 6.3e-07,381 (± 11.0)," +
-			"200 (± 497) ↓,200 (± 497),453000 (± 54000),453000 (± 0) =,453000 (± 0),\n",
-		"1000000,[1]\n",
-		"my-variant,1,–,5.00,–,–,7.00,–,\n",
-	} {
-		errtest.Contains(t, table.CSV(), want)
-	}
-	some, err := CompareScores(d, "ant-uni", "pointmaze")
-	if err != nil || len(some.Rows) != 4 || !strings.HasPrefix(some.Rows[0][0].Text, "ant-uni") {
-		t.Errorf("%v, %v", some, err)
-	}
-	errtest.Want(t, errtest.Of(CompareScores(d, "pointmaze")), "no run on pointmaze is complete; there are "+
-		"runs on ant-trap, ant-uni")
-
-	// Notes are text: a table shows Markdown as it is written.
-	if found := unlinked("in the code ([measurements](algorithms/aurora.md#differences)), `cvt_seed` 0"); found !=
-		"in the code (measurements in docs/algorithms/aurora.md), cvt_seed 0" {
-		t.Error(found)
-	}
-	// Notes mention the misprints.
-	maze := &Data{Tables: &results.Tables{Trained: seededRuns("training", "smerl-diayn", "pointmaze",
-		1, [2]float64{-40, 38_900})}}
-	if table, err := CompareScores(maze); err != nil || len(table.Notes) != 2 ||
-		!strings.Contains(table.Notes[1], "Ten times what table 11 prints") {
-		t.Errorf("%v, %v", table, err)
-	}
-
-	// On ant-uni the paper's order of QD scores is PGA-MAP-Elites, MAP-Elites, SMERL(DADS), as here.
-	// Its order of max fitness is SMERL(DADS), PGA-MAP-Elites, MAP-Elites; here the first is last.
 	for i, r := range d.Trained {
 		d.Trained[i].EnvSteps = r.PaperSteps()
 	}
-	if got, want := csvOf(t, CompareOrder, d), "environment,methods,share (%),max fitness,QD score\n"+
-		"ant-trap,2,100,–,–\nant-uni,3,100,-0.50,1.00\nmean,,,-0.50,1.00\n"; got != want {
-		t.Errorf("%swant\n%s", got, want)
-	}
+	errtest.Equal(t, "order", must.Get(CompareOrder(d)).CSV(), "environment,methods,share (%),max fitness,QD score\n"+
+		"ant-trap,2,100,–,–\nant-uni,3,100,-0.50,1.00\nmean,,,-0.50,1.00\n")
 }
 
 // unknown is the origin of the programs of runs that do not record them.
@@ -179,78 +152,54 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// scored are training runs of two methods on two environments; the second environment has one seed
-// of the first method only.
+// scored are rows of training runs, of which some pairs of methods have four seeds and others fewer, of the experiments
+// "reward" and "sensitivity", and of meta-controllers.
 func scored() *Data {
-	t := &results.Tables{}
-	add := func(label, env string, qd ...float64) {
-		for seed, score := range qd {
-			t.Trained = append(t.Trained, results.Trained{Experiment: results.ExperimentTraining,
-				Label: label, Algorithm: label, Env: env,
-				Seed: int64(seed), Finished: true, Point: results.Point{QDScore: score, MaxFitness: -score}})
+	d := scoresData()
+	add := func(experiment, label, env string, scores ...float64) {
+		for seed, score := range scores {
+			d.Trained = append(d.Trained, results.Trained{Experiment: experiment, Label: label, Algorithm: label, Env: env,
+				Seed: int64(seed), Finished: true, Point: results.Point{EnvSteps: 1000, QDScore: score, MaxFitness: -score}})
 		}
 	}
-	add("pga-map-elites", "ant-uni", 90, 80, 100, 70)
-	add("dads-reward", "ant-uni", 10, 20, 30, 75)
-	add("pga-map-elites", "walker-uni", 40)
-	return &Data{Tables: t}
-}
-
-// The first four against the second: 15 of 16 pairs are larger. Of the 70 orders, 4 have a U of 15,
-// 16 or as extreme on the other side.
-func TestComparisons(t *testing.T) {
-	table := must.Get(Comparisons(scored()))
-	if want := []string{"metric", "methods", "ant-uni", "walker-uni"}; !reflect.DeepEqual(table.Header, want) {
-		t.Fatalf("header %q, want %q", table.Header, want)
-	}
-	if len(table.Rows) != 2 {
-		t.Fatalf("%d rows, want one for each metric: other pairs have no runs", len(table.Rows))
-	}
-	for i, want := range [][]string{
-		{"max fitness", "PGA-MAP-Elites : DADS+REWARD", "0.06 (0.057)", ""},
-		{"QD score", "PGA-MAP-Elites : DADS+REWARD", "0.94 (0.057)", ""},
-	} {
-		if row := table.Rows[i]; !reflect.DeepEqual(row, tables.Row(want...)) { // none is bold
-			t.Errorf("row %d: %+v, want %q", i, row, want)
+	// 15 of 16 pairs are larger on walker-uni, all on ant-omni
+	add("training", "pga-map-elites", "walker-uni", 90, 80, 100, 70)
+	add("training", "dads-reward", "walker-uni", 10, 20, 30, 75)
+	add("training", "pga-map-elites", "ant-omni", 90, 80, 100, 70)
+	add("training", "dads-reward", "ant-omni", 10, 20, 30, 5)
+	add("training", "smerl-diayn", "pointmaze", 38_900) // its published score is a misprint
+	add("reward", "diayn", "ant-uni", 10, 30, 90)
+	add("reward", "diayn-reward", "ant-uni", 40, 100, 40)
+	add("reward", "dads", "ant-uni", 10)
+	add("reward", "dads", "ant-omni", 10)
+	add("reward", "dads-reward", "ant-omni", 0)
+	setting := func(label, env string, a float64, scores ...float64) {
+		first := len(d.Trained)
+		add("sensitivity", label, env, scores...)
+		for i := range d.Trained[first:] {
+			d.Trained[first+i].A = results.Setting{Name: "iso_sigma", Value: a}
+			d.Trained[first+i].B = results.Setting{Name: "line_sigma"}
 		}
 	}
-	separate := scored()
-	separate.Trained[7].QDScore = 5 // all scores of the first method are larger: P is 2/70
-	table = must.Get(Comparisons(separate, [2]string{"pga-map-elites", "dads-reward"}))
-	if e := table.Rows[1][2]; e.Text != "1.00 (0.029)" || !e.Bold {
-		t.Errorf("%+v, want 1.00 (0.029) in bold", e)
+	setting("map-elites", "ant-uni", 0, 101, 99)
+	setting("map-elites", "ant-uni", 1, 79, 81)
+	setting("map-elites", "ant-uni", 2, 39, 41)
+	setting("dads-reward", "ant-uni", 0, 49, 51)
+	setting("dads-reward", "walker-uni", 0, 10)
+	setting("dads-reward", "walker-uni", 1, -10)
+	for seed, end := range []float64{10, 20, 40, 100} {
+		d.Controlled = append(d.Controlled, results.Controlled{Label: "map-elites", Seed: int64(seed), Curve: []results.ControlPoint{
+			{FitnessMean: -1}, {EnvSteps: 100, FitnessMean: end, HurdlesMean: end / 10}}})
 	}
-	errtest.Want(t, errtest.Of(Comparisons(scored(), [2]string{"aurora", "pga-map-elites"})), "no pair of methods has runs")
-}
-
-// Scores are divided by the largest on their environment. A method that lacks an environment is left out.
-func TestOverall(t *testing.T) {
-	// only ant-uni has runs of both methods
-	shows := func(d *Data, want ...string) {
-		t.Helper()
-		contains(t, says(t, must.Get(Overall(d)), nil), want...)
+	// Their steps differ, or no curve is left in common with the others.
+	for label, curves := range map[string][2][]results.ControlPoint{
+		"aurora": {{{}, {EnvSteps: 10, FitnessMean: 10}}, {{EnvSteps: 4, FitnessMean: 4}, {EnvSteps: 20, FitnessMean: 20}}},
+		"dads":   {{{}}, {{EnvSteps: 5}}}} {
+		for _, curve := range curves {
+			d.Controlled = append(d.Controlled, results.Controlled{Label: label, Curve: curve})
+		}
 	}
-	shows(scored(), "ant-uni (incomplete: walker-uni)", "DADS+REWARD", "PGA-MAP-Elites")
-	apart := scored() // and now no environment has
-	apart.Trained[4].Env = "ant-trap"
-	for i := range apart.Trained[5:8] {
-		apart.Trained[5+i].Env = "ant-trap"
-	}
-	apart.Trained = append(apart.Trained, results.Trained{Experiment: results.ExperimentTraining,
-		Label: "pga-map-elites", Env: "ant-trap", Finished: true, Point: results.Point{QDScore: 75}})
-	apart.Trained = append(apart.Trained, results.Trained{Experiment: results.ExperimentTraining,
-		Label: "aurora", Env: "walker-uni", Finished: true, Point: results.Point{QDScore: 40}})
-	shows(apart, "PGA-MAP-Elites", "3 environments")
-	only := scored()
-	only.Trained = slices.DeleteFunc(only.Trained, func(r results.Trained) bool { return r.Label != "pga-map-elites" })
-	shows(only, "PGA-MAP-Elites", "2 environments")
-	// 0.7, 0.8, 0.9, 1 and 1: the mean of the middle three.
-	if x := must.Get(Overall(only)).Panels[0][0].X; !(x.Min < 0.9 && x.Min >= 0.65 && x.Max > 0.9 && x.Max < 1.05) {
-		t.Errorf("from %g to %g", x.Min, x.Max)
-	}
-	holes := scored()
-	holes.Trained = holes.Trained[4:] // no method has both environments, and no environment both
-	errtest.Want(t, errtest.Of(Overall(holes)), "training")
+	return d
 }
 
 // Open claims are a note, and their evidence is shown nevertheless.
@@ -304,88 +253,14 @@ func scoresData() *Data {
 	)}}
 }
 
-// texts are the entries of a row.
-func texts(row []tables.Entry) (list []string) {
-	for _, entry := range row {
-		list = append(list, entry.Text)
-	}
-	return list
-}
-
-// csvOf makes a table that must not fail.
-func csvOf(t *testing.T, make func(*Data) (*tables.Table, error), d *Data) string {
-	t.Helper()
-	table := must.Get(make(d))
-	return table.CSV()
-}
-
-func TestScoreTables(t *testing.T) {
-	d := scoresData()
-	for name, c := range map[string]struct {
-		make func(*Data) (*tables.Table, error)
-		want string
-	}{
-		"Scores": {Scores,
-			"metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200,400\nmax fitness,PGA-MAP-Elites,,400\n" +
-				"max fitness,DADS+REWARD,1300,\nmax fitness,SMERL(DADS),,10.0\nmax fitness,my-variant,,5.00\n" +
-				"QD score,MAP-Elites,453000,900000\nQD score,PGA-MAP-Elites,,1000000\nQD " +
-				"score,DADS+REWARD,100000,\nQD score,SMERL(DADS),,1000\n" + "QD score,my-variant,,7.00\n"},
-		"ScoresWithStd": {ScoresWithStd, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200 (± 497),400\n"},
-		"Aggregates":    {Aggregates, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,500 | 200 | "},
-		"Steps": {Steps,
-			"method,environments,steps,paper's,ratio\nMAP-Elites,2,2k,1.6G,1.3e-06\n" +
-				"PGA-MAP-Elites,1,100,158M,6.3e-07\nDADS+REWARD,1,500,8.5M,5.9e-05\n" +
-				"SMERL(DADS),1,100,8.5M,1.2e-05\nmy-variant,1,100,–,–\n"},
-		"Unsupervised": {Unsupervised, "metric,method,ant-trap\nmax fitness,DADS+REWARD,1300\nmax fitness,DIAYN,246\n"},
-	} {
-		if got := csvOf(t, c.make, d); !strings.HasPrefix(got, c.want) {
-			t.Errorf("%s is\n%swant\n%s", name, got, c.want)
-		}
-	}
-	table := must.Get(Scores(d))
-	var bold []string
-	for _, row := range table.Rows {
-		for i, e := range row {
-			if e.Bold {
-				bold = append(bold, row[0].Text+" "+row[1].Text+" "+table.Header[i])
-			}
-		}
-	}
-	want := []string{ // both medians on ant-uni print 400
-		"max fitness MAP-Elites ant-uni", "max fitness PGA-MAP-Elites ant-uni",
-		"max fitness DADS+REWARD ant-trap", "QD score MAP-Elites ant-trap",
-		"QD score PGA-MAP-Elites ant-uni",
-	}
-	errtest.Equal(t, "bold", bold, want)
-	errtest.Contains(t, strings.Join(table.Notes, " "), "1 to 3 seeds")
-}
-
 func TestSettingsNeedNoRuns(t *testing.T) {
-	for id, want := range map[string][]string{
-		"table-2": {"DADS+REWARD,–,–,✓,✓,–,✓,–,✓,–\n", "PGA-AURORA,✓,✓,✓,–,✓,✓,–,–,–\n",
-			"MAP-Elites,✓,✓,–,–,–,–,–,–,–\n", "SMERL(DIAYN),–,–,✓,✓,–,✓,✓,–,✓\n"},
-		"table-3": {"0,11.739233,35.159004\n", "9,19.50973,14.577911\n"},
-		"table-4": {"hidden layers of actor and critics,\"256, 256\",hidden,paper\n",
-			"hidden layers of discriminator or dynamics,\"256, 256\",diversity_hidden,paper\n",
-			"reward scaling κ,\"1 (ant-uni, walker-uni: 10; halfcheetah-uni: 5)\",reward_scaling,",
-			"SMERL's target R*,ant-trap: 450; ant-maze: -6820; pointmaze: -66;",
-			"steps between early evaluations,0,early_interval,", "skills,5,num_skills,paper\n",
-			"fixed α,yes,fix_alpha,code\n"},
-		"table-5": {"iso sigma σ₁,0.005,iso_sigma,paper\n", "hidden layers of policies,\"256, 256\",hidden,paper\n"},
-		"table-6": {"critic steps per generation,300,", "hidden layers of critics,\"256, 256\",critic_hidden,paper\n"},
-		"table-7": {"hidden layers of policies,\"256, 256\",hidden,code\n",
-			"dimensions of the learned descriptor,5,latent,paper\n",
-			"content of sequences,\"only_sd (ant-uni, walker-uni, halfcheetah-uni: no_sd)\","},
-	} {
-		item := must.Get(Find(id))
-		table := must.Get(item.Table(new(Data)))
-		for _, line := range want {
-			errtest.Contains(t, table.CSV(), "\n"+line)
-		}
-		if number := strings.TrimPrefix(id, "table-"); !strings.Contains(table.Caption, "the paper's table "+number) {
-			t.Errorf("%s has the caption %q", id, table.Caption)
+	text := ""
+	for _, item := range Items() {
+		if item.Table != nil && len(item.Experiments) == 0 {
+			text += must.Get(item.Table(new(Data))).Markdown()
 		}
 	}
+	imagetest.Text(t, "shown/settings.txt", text)
 }
 
 // A row has values for all environments, and no row of a table is repeated.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -36,15 +35,19 @@ func (f *mapFolder) add(experiment, algorithm, env string, seed int64, fitness f
 	upper [2]float32, change ...func(*runs.Writer)) {
 	f.t.Helper()
 	prior := !strings.HasSuffix(algorithm, ", no prior")
+	label := algorithm
 	algorithm = strings.TrimSuffix(algorithm, ", no prior")
 	config := must.Get(runs.NewConfig(algorithm, env, seed, map[string]any{"descriptor_full_state": !prior}))
-	status := runs.Status{Budget: runs.Budget{Generations: 100}, Progress: runs.Progress{Generation: 100}}
-	f.run(f.t, sweep.Line{Experiment: experiment, Label: algorithm, Run: config}, status, "",
+	status := runs.Status{Budget: runs.Budget{Generations: 100}, Progress: runs.Progress{Generation: 100, EnvSteps: 1e5},
+		MaxFitness: float64(fitness), QDScore: float64(fitness), Coverage: float64(fitness)}
+	metrics := fmt.Sprintf("generation,env_steps,seconds,max_fitness,coverage,qd_score\n0,0,30,1,1,1\n"+
+		"100,100000,200,%[1]g,%[1]g,%[1]g\n", fitness) // after half a minute of compilation
+	f.run(f.t, sweep.Line{Experiment: experiment, Label: label, Run: config}, status, metrics,
 		append(change, func(w *runs.Writer) {
 			must.Do(w.SaveRepertoire(fourCells(fitness, lower, upper)))
 		})...)
 	f.data.Trained = append(f.data.Trained, results.Trained{
-		Experiment: experiment, Label: algorithm, Algorithm: algorithm, Env: env, Seed: seed,
+		Experiment: experiment, Label: label, Algorithm: algorithm, Env: env, Seed: seed,
 		Run: config.Name(), Finished: true,
 		Point: results.Point{QDScore: float64(fitness), Coverage: float64(fitness)}, Prior: prior,
 	})
@@ -94,43 +97,50 @@ func contains(t *testing.T, text string, want ...string) {
 	}
 }
 
-func containsNot(t *testing.T, text string, unwanted ...string) {
-	t.Helper()
-	for _, w := range unwanted {
-		if strings.Contains(text, ">"+w+"<") {
-			t.Errorf("the figure says %q", w)
-		}
-	}
-}
-
 var (
 	trapLower, trapUpper = [2]float32{0, -8}, [2]float32{30, 8}
 	omniLower, omniUpper = [2]float32{-30, -30}, [2]float32{30, 30}
 	feetLower, feetUpper = [2]float32{0, 0}, [2]float32{1, 1}
 )
 
-// The seed with the best QD score is drawn, and its fitness sets the colour range. Untrained
-// methods and environments have no row or column.
-func TestRepertoires(t *testing.T) {
+// snapshots writes repertoires of the generations of a run of add.
+func snapshots(fitness float32, correction runs.Correction, generations ...int64) func(*runs.Writer) {
+	return func(w *runs.Writer) {
+		for _, g := range generations {
+			s := runs.Snapshot{Progress: runs.Progress{Generation: g, EnvSteps: 1000 * g, Seconds: 2 * float64(g)},
+				Repertoire: *fourCells(fitness, omniLower, omniUpper), Correction: correction}
+			must.Do(w.SaveSnapshot(s))
+		}
+	}
+}
+
+var corrected = runs.Correction{Episodes: 6, FitnessStd: 2}
+
+// mapped has runs with repertoires, snapshots and trajectories of skills. The better seed of a method is its second.
+func mapped(t *testing.T) *Data {
 	f := newMapFolder(t)
+	none := runs.Correction{}
 	f.add("training", "map-elites", "ant-trap", 0, 500, trapLower, trapUpper)
 	f.add("training", "map-elites", "ant-trap", 1, 5300, trapLower, trapUpper) // 5200 to 5300
 	f.add("training", "smerl-dads", "walker-uni", 0, 60, feetLower, feetUpper)
-	// not in the paper's comparison
-	f.add("training", "sac", "halfcheetah-uni", 0, 1, feetLower, feetUpper)
-	figure, err := Repertoires(f.data)
-	text := says(t, figure, err)
-	contains(t, text, "MAP-Elites", "SMERL(DADS)", "ant-trap", "walker-uni", "x (m)", "y (m)",
-		"Right foot", "Left foot", "5200", "5300", "Fitness")
-	containsNot(t, text, "AURORA", "SAC", "ant-maze", "halfcheetah-uni", "500", "−200")
-
-	errtest.Equal(t, "the seed of the best run", must.Get(f.data.Best("map-elites", "ant-trap")).Config.Seed, 1)
-	errtest.Want(t, errtest.Of(f.data.Best("aurora", "ant-trap")), "aurora on ant-trap")
-
-	width, height := must.Get(figure.Figure()).Bounds()
-	if width > 7.5*72 || height > 9.5*72 {
-		t.Errorf("the figure is %.1f x %.1f points: too large for a page", width, height)
+	f.add("training", "sac", "halfcheetah-uni", 0, 1, feetLower, feetUpper) // not in the paper's comparison
+	f.add("training", "map-elites", "ant-omni", 0, 5, omniLower, omniUpper, snapshots(100, none, 7))
+	f.add("training", "map-elites", "ant-omni", 1, 6, omniLower, omniUpper, snapshots(7200, none, 6, 50, 100),
+		snapshots(5, corrected, 100))
+	f.add("training", "dads-reward", "ant-omni", 0, 6, omniLower, omniUpper, snapshots(7100, none, 17, 60),
+		trajectories(t, 25, 25))
+	f.add("training", "dads-reward", "ant-omni", 1, 7, omniLower, omniUpper, trajectories(t, 1.5, -0.5))
+	f.add("training", "diayn-reward", "ant-trap", 0, 1, trapLower, trapUpper, trajectories(t, 28, 3))
+	f.add("training", "dads-reward", "ant-trap", 0, 1, trapLower, trapUpper, trajectories(t, 2, 0.5))
+	f.add("training", "smerl-diayn", "ant-trap", 0, 1, trapLower, trapUpper) // without skills
+	f.add("beyond", "dns", "ant-omni", 0, 8, omniLower, omniUpper, snapshots(4, corrected, 100))
+	for seed, fitness := range []float32{9000, 8000, 7000} {
+		f.add("prior", "dads-reward", "ant-omni", int64(seed+2), fitness, omniLower, omniUpper, trajectories(t, 20, 20))
 	}
+	for seed, fitness := range []float32{7950, 7975} {
+		f.add("prior", "diayn-reward, no prior", "ant-omni", int64(seed), fitness, omniLower, omniUpper, trajectories(t, 20, 20))
+	}
+	return f.open(t)
 }
 
 // An unreadable run leaves an empty panel unless there is no other.
@@ -151,32 +161,6 @@ func TestRepertoiresWithHoles(t *testing.T) {
 	}
 }
 
-// Snapshots are in the row of the budget point that they passed. The seed is the one with the best final QD score.
-func TestIntermediate(t *testing.T) {
-	f := newMapFolder(t)
-	keep := func(fitness float32, generations ...int64) func(*runs.Writer) {
-		return func(w *runs.Writer) {
-			for _, g := range generations {
-				s := runs.Snapshot{Progress: runs.Progress{Generation: g, EnvSteps: 1000 * g, Seconds: 2 * float64(g)},
-					Repertoire: *fourCells(fitness, omniLower, omniUpper)}
-				must.Do(w.SaveSnapshot(s))
-			}
-		}
-	}
-	f.add("training", "map-elites", "ant-omni", 0, 5, omniLower, omniUpper, keep(100, 7))
-	f.add("training", "map-elites", "ant-omni", 1, 6, omniLower, omniUpper, keep(7200, 6, 50, 100))
-	f.add("training", "dads-reward", "ant-omni", 0, 6, omniLower, omniUpper, keep(7100, 17, 60))
-	// half a minute of compilation
-	f.data.Trained[2].Curve = []results.Point{{Seconds: 30}, {Seconds: 200}}
-	figure, err := Intermediate(f.data, "ant-omni", "map-elites", "aurora", "dads-reward")
-	text := says(t, figure, err)
-	contains(t, text, "MAP-Elites", "DADS+REWARD", "6 % of training", "17 % of training", "50 % of training",
-		"6k steps, 12 s", "50k steps, 100 s", "17k steps, 4 s", "60k steps, 90 s",
-		"s, min: time without compilation. No complete runs: AURORA.", "7000", "7200")
-	containsNot(t, text, "7k steps, 14 s", "100k steps, 3 min", "11 % of training", "AURORA")
-	errtest.Want(t, errtest.Of(Intermediate(f.data, "ant-trap", "map-elites")), "training")
-}
-
 func TestPointOf(t *testing.T) {
 	for generation, want := range map[int64]int{0: -1, 5: -1, 6: 0, 11: 0, 12: 1, 50: 8, 55: 8, 99: 8, 100: -1} {
 		errtest.Equal(t, fmt.Sprintf("point of generation %d of 100", generation),
@@ -187,29 +171,6 @@ func TestPointOf(t *testing.T) {
 		errtest.Equal(t, fmt.Sprintf("point of %d eighteenths", k+1),
 			pointOf(runs.Budget{EnvSteps: 18e7}, runs.Progress{EnvSteps: (k + 1) * 1e7}), int(k))
 	}
-}
-
-// Trajectories that end near the origin are zoomed in, equally in all maps.
-func TestSkillTrajectories(t *testing.T) {
-	f := newMapFolder(t)
-	f.add("training", "dads-reward", "ant-omni", 0, 1, omniLower, omniUpper, trajectories(t, 25, 25))
-	// the better QD score
-	f.add("training", "dads-reward", "ant-omni", 1, 2, omniLower, omniUpper, trajectories(t, 1.5, -0.5))
-	f.add("training", "diayn-reward", "ant-trap", 0, 1, trapLower, trapUpper, trajectories(t, 28, 3))
-	f.add("training", "dads-reward", "ant-trap", 0, 1, trapLower, trapUpper, trajectories(t, 2, 0.5))
-	f.add("training", "smerl-diayn", "ant-trap", 0, 1, trapLower, trapUpper) // without skills
-	figure, err := SkillTrajectories(f.data, "ant-omni", "dads-reward")
-	text := says(t, figure, err)
-	contains(t, text, "DADS+REWARD on ant-omni", "Skill 0", "Skill 1", "Start", "End", "2", "−2", "x (m)")
-	containsNot(t, text, "30", "20")
-
-	figure, err = SkillTrajectories(f.data, "ant-trap", "diayn-reward", "smerl-diayn", "sac", "dads-reward")
-	text = says(t, figure, err)
-	contains(t, text, "DIAYN+REWARD on ant-trap", "DADS+REWARD on ant-trap", "30")
-	containsNot(t, text, "SMERL(DIAYN) on ant-trap")
-	errtest.Equal(t, "legends", strings.Count(text, ">Skill 1<"), 1)
-	errtest.Want(t, errtest.Of(SkillTrajectories(f.data, "ant-trap", "smerl-diayn")), "skills.npz")
-	errtest.Want(t, errtest.Of(SkillTrajectories(f.data, "ant-maze", "dads-reward")), `experiments.Prepare("training")`)
 }
 
 func TestZoom(t *testing.T) {
@@ -239,28 +200,6 @@ func TestZoom(t *testing.T) {
 			}
 		}
 	}
-}
-
-// For each variant, the seed with the median coverage is drawn.
-func TestPrior(t *testing.T) {
-	f := newMapFolder(t)
-	for seed, fitness := range []float32{9000, 8000, 7000} {
-		f.add("prior", "dads-reward", "ant-omni", int64(seed), fitness, omniLower, omniUpper, trajectories(t, 20, 20))
-	}
-	for seed, fitness := range []float32{7950, 7975} {
-		f.add("prior", "diayn-reward, no prior", "ant-omni", int64(seed), fitness, omniLower, omniUpper, trajectories(t, 20, 20))
-	}
-	for prior, want := range map[bool]string{true: "", false: f.data.Trained[3].Run} {
-		got := f.data.medianCoverage("diayn-reward", prior)
-		if want == "" && got != nil || want != "" && (got == nil || got.Run != want) {
-			t.Errorf("prior %v: %+v, want %q", prior, got, want)
-		}
-	}
-	figure, err := Prior(f.data)
-	text := says(t, figure, err)
-	contains(t, text, "DADS+REWARD, prior", "DIAYN+REWARD, no prior", "Repertoire", "Skills", "Skill 0", "7900", "8000", "20")
-	containsNot(t, text, "DADS+REWARD, no prior", "DIAYN+REWARD, prior", "9000", "7000")
-	errtest.Want(t, errtest.Of(Prior(newMapFolder(t).data)), `experiments.Prepare("prior")`)
 }
 
 // Robots, arrows and target numbers are inside the picture.
@@ -298,71 +237,22 @@ func TestIllustrationsAreInThePicture(t *testing.T) {
 	}
 }
 
-// Later methods are drawn with the paper's, and corrected metrics are tabulated, also from a shipped folder.
-func TestBeyond(t *testing.T) {
-	f := newFolder(t)
-	for i, experiment := range []string{results.ExperimentTraining, results.ExperimentBeyond} {
-		method := []string{"map-elites", "dns"}[i]
-		c := must.Get(runs.NewConfig(method, "ant-omni", 0, map[string]any{"cells": 4}))
-		budget := runs.Budget{Generations: 9}
-		line := sweep.Line{Experiment: experiment, Label: method, Run: c, Budget: budget}
-		metrics := "generation,env_steps,seconds,max_fitness,coverage,qd_score\n"
-		for row := range 10 {
-			metrics += fmt.Sprintf("%d,%d,%d,%d,%d,%d\n", row, 100*row, 7*row, row+i, 5*row, 9*row+i)
-		}
-		status := runs.Status{Budget: budget, Progress: runs.Progress{Generation: 9, EnvSteps: 900},
-			MaxFitness: 9 + float64(i), Coverage: 100, QDScore: 81}
-		f.run(t, line, status, metrics, func(w *runs.Writer) {
-			r := fourCells(5, omniLower, omniUpper)
-			must.Do(w.SaveRepertoire(r))
-			r.Fitnesses[1], r.Fitnesses[0] = r.Fitnesses[2], 3+float32(i)
-			must.Do(w.SaveSnapshot(runs.Snapshot{Progress: status.Progress, Repertoire: *r,
-				Correction: runs.Correction{Episodes: 6, FitnessStd: 2}}))
-		})
-	}
+// Neither a run that was extended since nor one with a damaged file has a corrected repertoire of its end.
+func TestRunsWithoutCorrectedEnd(t *testing.T) {
+	f := newMapFolder(t)
+	f.add("training", "map-elites", "ant-omni", 0, 9, omniLower, omniUpper, snapshots(5, corrected, 100))
+	f.add("beyond", "dns", "ant-omni", 0, 8, omniLower, omniUpper, snapshots(4, corrected, 100))
 	d := f.open(t)
-	out := t.TempDir() + "/results"
-	must.Get(Ship(out, f.lines, f.dir+"/"+RunsFolder, About{Machine: "a test"}))
-	small := must.Get(Open(out))
-	// A run that was extended since has no corrected repertoire of its end.
-	extended := *d.Tables
-	extended.Trained = slices.Clone(extended.Trained)
-	for i := range extended.Trained {
-		extended.Trained[i].Generation++
-	}
-	errtest.Want(t, errtest.Of(Corrected(&Data{Dir: d.Dir, Tables: &extended})), "--corrected --save")
-	for _, data := range []*Data{d, small} {
-		table := must.Get(Corrected(data))
-		var rows []string
-		for _, row := range table.Rows {
-			rows = append(rows, strings.Join(texts(row)[:7], " "))
-		}
-		want := []string{"ant-omni MAP-Elites 1 0.0009 9.00 3.00 100", "ant-omni DNS 1 0.0009 10.0 4.00 100"}
-		errtest.Equal(t, "rows", rows, want)
-		errtest.Contains(t, table.Notes[0], "6 episodes")
-		for _, draw := range []func(*Data) (figures.Grid, error){BeyondCurvesOverTime, BeyondCurvesOverSteps, BeyondRepertoires} {
-			must.Get(must.Get(draw(data)).Figure())
-		}
-	}
-	g, err := metricCurves(d, []string{"map-elites", "dns"}, []string{"ant-omni"}, timeAxis)
-	if err != nil || len(g.Panels[0][0].Legend) != 2 {
-		t.Errorf("%+v, %v; want a line for each method", g, err)
-	}
-	axis := timeAxis
-	axis.coloured = 1
-	g = must.Get(metricCurves(d, []string{"map-elites", "dns"}, []string{"ant-omni"}, axis))
-	legend := g.Panels[0][0].Legend
-	errtest.Equal(t, "the legend", fmt.Sprint(legend[0].Text, " ", legend[1].Text), "Others DNS")
-	// An unreadable repertoire leaves its method out.
-	damaged, err := filepath.Glob(filepath.Join(d.Dir, RunsFolder, "dns-*", "corrected", "*"))
-	if err != nil || len(damaged) != 1 {
-		t.Fatal(damaged, err)
-	}
+	damaged := must.Get(filepath.Glob(filepath.Join(d.Dir, RunsFolder, "dns-*", "corrected", "*")))
 	must.Do(os.Truncate(damaged[0], 9))
-	if table, err := Corrected(d); err != nil || len(table.Rows) != 1 ||
-		!strings.Contains(table.Notes[1], "Unreadable: DNS on ant-omni.") {
-		t.Errorf("with a damaged file: %+v, %v", table, err)
+	table := must.Get(Corrected(d))
+	errtest.Equal(t, "rows", len(table.Rows), 1)
+	errtest.Equal(t, "a note", table.Notes[1], "Unreadable: DNS on ant-omni.")
+	must.Do(os.Remove(damaged[0]))
+	for i := range d.Trained {
+		d.Trained[i].Generation++
 	}
+	errtest.Want(t, errtest.Of(Corrected(d)), "--corrected --save")
 }
 
 // Repertoires with one solution, or with none, have no range of fitnesses.

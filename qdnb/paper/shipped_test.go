@@ -85,16 +85,6 @@ func TestShippedFigures(t *testing.T) {
 			t.Errorf("%s differs", id)
 		}
 	}
-	figure, err := CurvesOverTime(small)
-	contains(t, says(t, figure, err), "Processor time (s)", "No complete runs: PGA-MAP-Elites, AURORA, PGA-AURORA, "+
-		"DIAYN+REWARD, SMERL(DIAYN), SMERL(DADS); ant-trap,", "ant-maze, pointmaze, ant-uni, walker-uni, halfcheetah-uni.")
-	// the rows are at ninths of the steps, so of the 100 s
-	if x := linesOf(figure.Panels[0][0])[0].X; len(x) != 10 || math.Abs(x[1]-100./9) > 1e-9 {
-		t.Errorf("processor times %v", x)
-	}
-	figure, err = Intermediate(small, "ant-omni", "map-elites", "aurora")
-	contains(t, says(t, figure, err), "6 % of training", "17 % of training", "100 steps, 11 s",
-		"s, min: processor time. No complete runs: AURORA.")
 }
 
 func TestShippedSummary(t *testing.T) {
