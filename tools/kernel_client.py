@@ -47,7 +47,7 @@ def run(manager: KernelManager, client: BlockingKernelClient, step: dict[str, An
         if name not in cells:
             continue
         if message["msg_type"] == "stream":
-            cells[name][content["name"]] += content["text"]
+            cells[name][content["name"]] += content["text"] or "(an empty output)"
             for line in content["text"].splitlines():
                 if line == stop:
                     interrupt()

@@ -47,7 +47,7 @@ SAVE = ("stop := make(chan os.Signal, 1)\nsignal.Notify(stop, os.Interrupt)\nfmt
 # Cells in the order in which they run, and what their status, outputs and error say. One near the end shows that
 # the kernel and its declarations live.
 CELLS = [
-    ({"cells": ["func kept() string { return \"kept\" }\n\n%%\nfmt.Println(1)"]}, [r"ok\n1"]),
+    ({"cells": ["func kept() string { return \"kept\" }\n\n%%\nfmt.Println(1)"]}, [r"ok\n1$"]),
     ({"cells": ["%%\nfmt.Println(1)\n%%\nfmt.Println(2)"]}, [r'error\nline 3: "%%" starts main, as "%%" in line 1 does already']),
     ({"cells": ["%%\nfmt.Println(1)\n%main\nfmt.Println(2)"]}, [r'error\nline 3: "%main" starts main']),
     ({"cells": ["%main\nfmt.Println(1)\n%exec kept"]}, [r'error\nline 3: "%exec kept" starts main']),
