@@ -56,6 +56,13 @@ func (b *ColorBar) limits() (low, high float64) {
 	return low, high
 }
 
+// Limits returns the range for some values, and whether there are values below or above it; low > high without values.
+func (b ColorBar) Limits(values []float64) (low, high float64, beyond [2]bool) {
+	b.values = [][]float64{values}
+	low, high = b.limits()
+	return low, high, b.beyond(low, high)
+}
+
 // beyond reports whether there are values below or above a range.
 func (b *ColorBar) beyond(low, high float64) (ends [2]bool) {
 	least, greatest := rangeOf(b.values, finite)

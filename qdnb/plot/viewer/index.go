@@ -79,6 +79,7 @@ type (
 		Ticks        [2][]tick
 		Label        string // of the colour bar
 		Bar          []tick
+		Beyond       [2]bool // whether some fitness is below or above the bar
 
 		// in thousandths, as polygons: the corners of walls and of the goal, and the start
 		Walls       [][]float64 `json:",omitempty"`
@@ -96,12 +97,12 @@ func (p *Page) index() (*index, []string, error) {
 	x := &index{Title: p.Title, What: p.what, Names: p.names, First: p.first(), Palette: palette()}
 	sets := map[string]int{}
 	var motions []string
-	low, high := math.Inf(1), math.Inf(-1)
+	var values []float64
 	for _, e := range p.entries {
 		in := indexed{Number: e.Number, Film: -1}
 		if finite(e.Fitness) {
 			in.Fitness = float32Of(e.Fitness)
-			low, high = min(low, e.Fitness), max(high, e.Fitness)
+			values = append(values, e.Fitness)
 		}
 		in.Descriptor = allFloat32(e.Descriptor)
 		if f := e.Film; f != nil {
@@ -132,16 +133,18 @@ func (p *Page) index() (*index, []string, error) {
 		x.What = ""
 		return x, motions, nil
 	}
-	if c := p.cells; c != nil && c.Bar != nil && c.Bar.Min < c.Bar.Max {
-		low, high = c.Bar.Min, c.Bar.Max
+	bar := &figures.ColorBar{}
+	if c := p.cells; c != nil && c.Bar != nil {
+		bar = c.Bar
 	}
+	low, high, beyond := bar.Limits(values)
 	if low <= high {
 		x.Range = &[2]float64{low, high}
 	}
-	return x, motions, p.addMap(x)
+	return x, motions, p.addMap(x, beyond)
 }
 
-func (p *Page) addMap(x *index) error {
+func (p *Page) addMap(x *index, beyond [2]bool) error {
 	c := p.cells
 	if c == nil {
 		return nil
@@ -165,7 +168,7 @@ func (p *Page) addMap(x *index) error {
 			x.Entries[i].Polygon = append(x.Entries[i].Polygon, place(corner[:]...)...)
 		}
 	}
-	x.Map = &mapped{Lower: c.Lower, Upper: c.Upper, Label: "fitness"}
+	x.Map = &mapped{Lower: c.Lower, Upper: c.Upper, Label: "fitness", Beyond: beyond}
 	for _, w := range c.Walls {
 		x.Map.Walls = append(x.Map.Walls, place(min(w.X0, w.X1), min(w.Y0, w.Y1), max(w.X0, w.X1), max(w.Y0, w.Y1)))
 	}

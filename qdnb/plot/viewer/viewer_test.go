@@ -87,6 +87,16 @@ func TestBundleIsOfItsSources(t *testing.T) {
 	}
 }
 
+// One policy that fails does not take the colours of all others: the bar ends in a triangle below them.
+func TestColoursWithoutOutliers(t *testing.T) {
+	page := grid(t, 6, 1, 1)
+	page.entries[0].Fitness = -1e5
+	x, _, err := page.index()
+	if err != nil || x.Range[0] < -300 || x.Map.Beyond != [2]bool{true, false} {
+		t.Errorf("%v: the bar goes from %g to %g, with values beyond its ends: %v", err, x.Range[0], x.Range[1], x.Map.Beyond)
+	}
+}
+
 // A thousand cells and as many ant films as [Cells] selects fit into two megabytes.
 func TestLargePage(t *testing.T) {
 	page := must.Get(grid(t, 32, 100, 251).HTML())

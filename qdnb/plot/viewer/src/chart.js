@@ -24,8 +24,7 @@ export class Index {
   color(fitness) {
     const { range, palette } = this.known;
     if (fitness === null || !range) return null;
-    const share = range[1] > range[0] ? (fitness - range[0]) / (range[1] - range[0]) : .5;
-    const i = Math.round(Math.min(Math.max(share, 0), 1) * 255);
+    const i = Math.round(Math.min(Math.max((fitness - range[0]) / (range[1] - range[0]), 0), 1) * 255);
     return "#" + palette.slice(6 * i, 6 * i + 6);
   }
 
@@ -233,12 +232,14 @@ export class RepertoireMap extends Index {
       name(cx + rx - 3.5, cy, "goal");
     }
     if (range) {
-      const bx = x0 + w + 12, bw = 12;
+      const bx = x0 + w + 12, bw = 12, [below, above] = map.Beyond.map((some) => some ? bw : 0); // triangles
+      const low = y0 + h - below, high = y0 + above;
       const stops = Array.from({ length: 17 }, (_, i) => make("stop", { offset: i / 16, "stop-color": this.color(range[0] + (range[1] - range[0]) * i / 16) }));
-      parts.push(make("defs", {}, make("linearGradient", { id: "viridis", x1: 0, y1: 1, x2: 0, y2: 0 }, ...stops)));
-      parts.push(make("rect", { x: bx, y: y0, width: bw, height: h, fill: "url(#viridis)" }), make("rect", { class: "frame", x: bx, y: y0, width: bw, height: h }));
+      parts.push(make("defs", {}, make("linearGradient", { id: "viridis", gradientUnits: "userSpaceOnUse", x1: 0, y1: low, x2: 0, y2: high }, ...stops)));
+      const d = `M${bx} ${low}l${bw / 2} ${below}l${bw / 2} ${-below}V${high}l${-bw / 2} ${-above}l${-bw / 2} ${above}z`;
+      parts.push(make("path", { d, fill: "url(#viridis)" }), make("path", { class: "frame", d }));
       for (const t of map.Bar) {
-        const y = range[1] > range[0] ? y0 + h - h * (t.at - range[0]) / (range[1] - range[0]) : y0 + h / 2;
+        const y = low + (high - low) * (t.at - range[0]) / (range[1] - range[0]);
         line(bx + bw, y, bx + bw + 4, y);
         text(bx + bw + 7, y + 4, "start", t.text);
       }
