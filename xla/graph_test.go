@@ -98,10 +98,10 @@ func TestFirstTrueAndNthTrue(t *testing.T) {
 			hit := Equal(in[0], ConstAs(in[0], float32(2))) // in row 2 from 1 on, and in row 3 at 0
 			return []*Node{
 				xla.FirstTrue(hit, 1), xla.FirstTrue(hit, -1), xla.FirstTrue(hit, 0),
-				xla.NthTrue(upTo, Const(in[0].Graph(), []int32{2, 0, 1, 3, 0})),
+				xla.NthTrue(upTo, Const(in[0].Graph(), []int32{2, 0, 1, 3, 0})), xla.Argmin(in[1], 0), xla.Argmax(in[1], 0),
 			}
 		}, x, flags)
-		for i, want := range [][]int32{{2, 2, 1, 0}, {2, 2, 1, 0}, {3, 2, 2}, {4, 1, 2, 4, 1}} {
+		for i, want := range [][]int32{{2, 2, 1, 0}, {2, 2, 1, 0}, {3, 2, 2}, {4, 1, 2, 4, 1}, {0}, {1}} {
 			errtest.Equal(t, i, xlatest.Flat[int32](t, out[i]), want)
 		}
 	})

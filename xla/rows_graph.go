@@ -112,10 +112,30 @@ func AllGather(x, worker *Node, workers int) *Node {
 	return Bitcast(g.Distributed().AllReduceOne(words, compute.ReduceOpSum), x.DType())
 }
 
+// Argmin returns the first index along an axis of the least number of x, int32 in the shape of x without that
+// axis; with NaN, any index. XLA:CPU vectorizes a comparison with the minimum, but not its own ArgMin. That is
+// for GPUs and TPUs, where x may be computed twice, once for the minimum and once to be compared, with other
+// rounding, so that no number would equal the minimum.
+func Argmin(x *Node, axis int) *Node { return ArgminOf(x, ReduceMin(x, axis), axis) }
+
+// ArgminOf is [Argmin] of numbers whose minimum is known.
+func ArgminOf(x, least *Node, axis int) *Node {
+	if KindOf(x.Graph()).Accelerator() {
+		return ArgMin(x, axis)
+	}
+	return FirstTrue(Equal(x, InsertAxes(least, axis)), axis)
+}
+
+// Argmax is [Argmin] of the greatest number.
+func Argmax(x *Node, axis int) *Node {
+	if KindOf(x.Graph()).Accelerator() {
+		return ArgMax(x, axis)
+	}
+	return FirstTrue(Equal(x, InsertAxes(ReduceMax(x, axis), axis)), axis)
+}
+
 // FirstTrue returns the first index along an axis at which flags are true, or the last index if
-// none is. The result is int32 in the shape of flags without that axis. FirstTrue(Equal(x,
-// minimum), axis) is the argmin of x. It is a plain reduction, which XLA:CPU vectorizes; its own
-// ArgMin and ArgMax are scalar.
+// none is. The result is int32 in the shape of flags without that axis.
 func FirstTrue(flags *Node, axis int) *Node {
 	order := Iota(flags.Graph(), shapes.Make(dtypes.Int32, flags.Shape().Dimensions...), axis)
 	last := flags.Shape().Dim(axis) - 1

@@ -157,8 +157,7 @@ func vectors(table [3][]float64, number *Node) *Node {
 // lowestAlong returns where a node is lowest along an axis, and how low; the axis has length 1.
 func lowestAlong(x *Node, axis int) (index, value *Node) {
 	x = xla.Store(x)
-	value = InsertAxes(ReduceMin(x, axis), axis)
-	return xla.Store(InsertAxes(xla.FirstTrue(Equal(x, value), axis), axis)), xla.Store(value)
+	return xla.Store(InsertAxes(xla.Argmin(x, axis), axis)), xla.Store(InsertAxes(ReduceMin(x, axis), axis))
 }
 
 // flipped exchanges the shapes of pairs, [..., 2, k, n].

@@ -34,6 +34,9 @@ func negative(x *Node, most int) *Node {
 
 // lowestRow returns the first row that has the lowest number of each column of x [n, B], as int32 [1, B].
 func lowestRow(x *Node) *Node {
+	if xla.KindOf(x.Graph()).Accelerator() { // see [xla.Argmin]
+		return InsertAxes(xla.Argmin(x, 0), 0)
+	}
 	index := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), 0)
 	return leastRow(Where(LessOrEqual(x, BroadcastToShape(leastRow(x), x.Shape())), index,
 		MulScalar(OnesLike(index), x.Shape().Dimensions[0]-1)))

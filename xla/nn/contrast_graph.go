@@ -57,7 +57,7 @@ func triplets(fitness, drawn *Node, key random.Key) *Node {
 	column := Iota(at.Graph(), shapes.Make(dtypes.Int32, n, n), 1)
 	rank := Where(Equal(distance, ZerosLike(distance)), ConstAs(distance, float32(1)), key.Uniform(0, 1, n, n))
 	draw := func() (slot, apart *Node) {
-		first := InsertAxes(xla.FirstTrue(Equal(rank, InsertAxes(ReduceMin(rank, 1), 1)), 1), -1)
+		first := InsertAxes(xla.Argmin(rank, 1), -1)
 		taken := Equal(column, first)
 		rank = Where(taken, ConstAs(rank, float32(2)), rank)
 		return Gather(drawn, first), ReduceSum(Where(taken, distance, ZerosLike(distance)), 1)

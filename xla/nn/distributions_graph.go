@@ -50,7 +50,7 @@ func Choose(logits, uniform *Node) *Node {
 	// probability that matters.
 	uniform = MaxScalar(uniform, math.Pow(2, -24))
 	noisy := Sub(LogSoftmax(logits, -1), Log(Neg(Log(uniform))))
-	return xla.FirstTrue(Equal(noisy, InsertAxes(ReduceMax(noisy, -1), -1)), -1)
+	return xla.Argmax(noisy, -1)
 }
 
 // softplus returns log(1 + exp(x)) without overflow for large x.

@@ -139,7 +139,7 @@ func meanOfLeast(k int, x, chosen *Node) *Node {
 		exists := LessThan(next, infinity)
 		sum = Add(sum, Where(exists, next, zero))
 		count = Add(count, ConvertDType(exists, dtypes.Float32))
-		taken := xla.FirstTrue(Equal(x, InsertAxes(next, 1)), 1)
+		taken := xla.ArgminOf(x, next, 1)
 		x = without(Equal(column, InsertAxes(taken, 1)))
 	}
 	return Where(GreaterThan(count, zero), Div(sum, count), infinity)

@@ -32,7 +32,7 @@ type Batch struct {
 func (c Cells) cellOf(descriptors *Node) *Node {
 	from, to := c.scaled(components(c.Centroids)), c.scaled(components(descriptors))
 	distance := squaredDistances(from, to) // [cells, P], with the candidates on the minor axis
-	return xla.FirstTrue(Equal(distance, InsertAxes(ReduceMin(distance, 0), 0)), 0)
+	return xla.Argmin(distance, 0)
 }
 
 // scaled returns components of points times Scale.

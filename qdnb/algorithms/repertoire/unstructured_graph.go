@@ -132,9 +132,7 @@ func distances(from, to []*Node) *Node { return Sqrt(squaredDistances(from, to))
 
 // nearest returns, for each row of distances [P, m], the first column with the minimum, int32 [P];
 // any column for rows of NaN.
-func nearest(distance *Node) *Node {
-	return xla.FirstTrue(Equal(distance, InsertAxes(ReduceMin(distance, 1), 1)), 1)
-}
+func nearest(distance *Node) *Node { return xla.Argmin(distance, 1) }
 
 // betweenCandidates is how the candidates of a batch relate to each other.
 type betweenCandidates struct {
