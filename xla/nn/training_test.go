@@ -17,6 +17,7 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
@@ -330,7 +331,7 @@ func TestGoldenAutoencoder(t *testing.T) {
 	}
 	lstm := nn.LSTM{Inputs: autoencoder.Features, Hidden: autoencoder.Hidden}
 	encoder := len(flat) - lstm.Params()
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	compare := func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			cell := lstm.View(Slice(Reshape(in[0], -1), AxisRangeToEnd(encoder)))
 			memory := cell.Start(data.Shape("batch")[0])
@@ -347,29 +348,9 @@ func TestGoldenAutoencoder(t *testing.T) {
 			"encoder_c", "encoder_h")
 		errtest.Equal(t, "the row of a view", xlatest.Flat[float32](t, out[7]), flat[encoder:])
 		errtest.Equal(t, "shape of the gradient by a row [1, N]", out[3].Shape().Dimensions, []int{1, autoencoder.Params()})
-	})
-}
-
-// train.* of 09_aurora_seq2seq.npz: three steps of Adam on one batch, which are three epochs of one
-// batch. Each loss is the one before the step.
-func TestGoldenAutoencoderSteps(t *testing.T) {
-	data, autoencoder := goldenAutoencoder(t)
-	n := data.Shape("batch")[0]
-	training := nn.AutoencoderTraining{Batch: n, LearningRate: data.Number("const.learning_rate")}
-	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			g := in[0].Graph()
-			order := func(epoch *Node, _ struct{}) *Node { return Iota(epoch.Graph(), shapes.Make(dtypes.Int32, n), 0) }
-			var rows, losses []*Node
-			for step := range data.Shape("train.loss")[0] {
-				row, loss := nn.TrainEpochs(training, autoencoder, in[0], in[1], Const(g, int32(step+1)), struct{}{}, order)
-				rows, losses = append(rows, row), append(losses, loss)
-			}
-			return []*Node{Stack(losses, 0), Stack(rows, 0)}
-		}, xlatest.Stored(data, "params.flat"), xlatest.Stored(data, "batch"))
-		xlatest.Matches(t, data, out, 1e-6, "train.loss")
-		xlatest.Matches(t, data, out[1:], 2e-6, "train.params")
-	})
+	}
+	xlatest.Each(t, compare)
+	t.Run("graphs of CUDA", func(t *testing.T) { compare(t, xlatest.As(xlatest.Quick(t), backend.CUDA)) })
 }
 
 // A NaN anywhere in a sequence makes its descriptor and the loss NaN, but no other sequence's descriptor.
