@@ -3,7 +3,6 @@ package skills
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -186,60 +185,6 @@ func TestGoldenReturns(t *testing.T) {
 		for k, got := range returnsAfter(t, p, capacity, n, length, rewards, dones) {
 			name := fmt.Sprint("buffer.returns_", k)
 			xlatest.Close(t, name, got, data.Float32s(name)[:capacity], 1e-6)
-		}
-	})
-}
-
-// episodes is a random history of n environments: rewards, ends [steps, n], and the episode number
-// of each step and environment. Rewards are integers, so that sums are exact.
-func episodes(rng *rand.Rand, steps, n, length int) (rewards, dones []float32, episode []int) {
-	age, number := make([]int, n), make([]int, n)
-	for range steps {
-		for e := range n {
-			rewards, episode = append(rewards, float32(rng.IntN(21)-10)), append(episode, number[e])
-			age[e]++
-			if age[e] == length || rng.IntN(4) == 0 {
-				dones = append(dones, 1)
-				age[e], number[e] = 0, number[e]+1
-			} else {
-				dones = append(dones, 0)
-			}
-		}
-	}
-	return rewards, dones, episode
-}
-
-// oracle returns the return of each row after a step: the sum of all rewards so far of the same
-// environment and episode, including those no longer in the ring.
-func oracle(rewards []float32, episode []int, last, capacity, n int) []float32 {
-	rows := make([]float32, capacity)
-	for i := range rows {
-		rows[i] = float32(math.Inf(-1))
-	}
-	for step := max(0, last+1-capacity/n); step <= last; step++ {
-		for e := range n {
-			sum := float32(0)
-			for other := range last + 1 {
-				if episode[other*n+e] == episode[step*n+e] {
-					sum += rewards[other*n+e]
-				}
-			}
-			rows[(step*n+e)%capacity] = sum
-		}
-	}
-	return rows
-}
-
-// Episodes end at random, and rings of all sizes wrap several times.
-func TestReturnsOracle(t *testing.T) {
-	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
-		for _, c := range []struct{ n, length, ring int }{{1, 1, 1}, {2, 3, 3}, {3, 4, 5}, {2, 5, 11},
-			{4, 1, 6}, {3, 6, 7}} {
-			rng := rand.New(rand.NewPCG(uint64(c.ring), uint64(c.length)))
-			rewards, dones, episode := episodes(rng, 4*c.ring+3, c.n, c.length)
-			for step, got := range returnsAfter(t, p, c.ring*c.n, c.n, c.length, rewards, dones) {
-				errtest.Equal(t, fmt.Sprintf("%+v, step %d", c, step), got, oracle(rewards, episode, step, c.ring*c.n, c.n))
-			}
 		}
 	})
 }
