@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/imagetest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/plot/tables"
 )
@@ -120,54 +121,10 @@ func sample() *tables.Table {
 }
 
 func TestFormats(t *testing.T) {
-	for name, c := range map[string]struct{ got, want string }{
-		"Markdown": {sample().Markdown(), "**50 % of R\\&D**\n\n" +
-			"| metric | method\\_id | scores \\| ± | note |\n|---|---|---:|---|\n" +
-			"| max | a\\_b | **7.89e5 (± 2)** | \\$x\\$ \\& \\<b> |\n" + "|  | c\\*d | −3 |  |\n" +
-			"| QD | back&#92;slash |  |  |\n" + "\nTwo lines \\& 100 %\n"},
-		"CSV": {sample().CSV(),
-			"metric,method_id,scores | ±,note\nmax,a_b,7.89e5 (± 2),$x$ & <b>\nmax,c*d,-3,\nQD,back\\slash,,\n"},
-		"LaTeX": {sample().LaTeX(), `\begin{table}[htbp]
-\centering
-\caption{50 \% of R\&D}
-\begin{adjustbox}{max width=\linewidth}
-\begin{tabular}{llrl}
-\toprule
-metric & method\_id & \shortstack[r]{scores\\{}\textbar{}\\{}$\pm$} & note \\
-\midrule
-max & a\_b & \textbf{7.89e5 ($\pm$ 2)} & \$x\$ \& \textless{}b\textgreater{} \\
- & c*d & $-$3 &  \\
-\midrule
-QD & back\textbackslash{}slash &  &  \\
-\bottomrule
-\end{tabular}
-\end{adjustbox}
-\par\smallskip{\footnotesize Two lines \& 100 \%\par}
-\end{table}
-`},
-		"Text": {sample().Text(), `50 % of R&D
-
-metric  method_id       scores | ±  note
-------  ----------  --------------  ---------
-max     a_b         *7.89e5 (± 2)*  $x$ & <b>
-        c*d                     −3
-
-QD      back\slash
-
-Two lines & 100 %
-`},
-	} {
-		errtest.Equal(t, name, c.got, c.want)
-	}
-	page := sample().HTML()
-	for _, want := range []string{
-		`<div style="overflow-x:auto">`, "<p><b>50 % of R&amp;D</b></p>", ">(± 2)</span></b>",
-		"<span>$</span>x<span>$</span> &amp; &lt;b&gt;",
-		`<span>\</span>`, `border-top:2px solid gray`, "text-align:right",
-		`<table style="border-collapse:collapse">`, `<th style="border:1px solid gray;`,
-		`<td style="border:1px solid gray;`, "<p><small>Two lines &amp; 100 %</small></p>",
-	} {
-		errtest.Contains(t, page, want)
+	table := sample()
+	for name, text := range map[string]string{"table.md": table.Markdown(), "table.csv": table.CSV(),
+		"table.tex": table.LaTeX(), "table.txt": table.Text(), "table.html": table.HTML()} {
+		imagetest.Text(t, name, text)
 	}
 }
 
