@@ -292,18 +292,6 @@ func TestHyperparameters(t *testing.T) {
 	errtest.Want(t, errtest.Of(HyperparameterTable(8)), "4 to 7")
 }
 
-// Items has every table of the paper.
-func TestTablesOfThePaper(t *testing.T) {
-	var ids []string
-	for _, item := range Items() {
-		if item.Table != nil {
-			ids = append(ids, item.ID)
-		}
-	}
-	want := "table-1 table-2 table-3 table-4 table-5 table-6 table-7 table-8 table-9 table-10 table-11"
-	errtest.Equal(t, "ids", strings.Join(ids, " "), want)
-}
-
 var (
 	mainMethods = []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora", "diayn-reward",
 		"dads-reward", "smerl-diayn", "smerl-dads"}
