@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"maps"
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -83,12 +84,18 @@ func (s *System) matrix(g *Graph, batch int, l linear) *Node {
 		return outer(entries(forces), entries(axes))
 	})
 	h := xla.Store(Mul(where(above), lower))
+	diagonals := map[int][]algebra.Num{} // of blocks, by how many columns they are from the main one
 	for _, block := range l.Blocks {
 		a, b := block.Dofs[0], block.Dofs[1] // a <= b
-		entry := s.noForce()
-		entry[b] = block.By
-		column := BroadcastToDims(InsertAxes(s.stack(g, batch, entry), 1), nv, nv, batch)
-		h = xla.Store(Add(h, Mul(where(func(i, j int) bool { return j == i+first[a]-first[b] }), column)))
+		apart := first[a] - first[b]
+		if diagonals[apart] == nil {
+			diagonals[apart] = s.noForce()
+		}
+		diagonals[apart][b] = block.By
+	}
+	for _, apart := range slices.Sorted(maps.Keys(diagonals)) {
+		column := BroadcastToDims(InsertAxes(s.stack(g, batch, diagonals[apart]), 1), nv, nv, batch)
+		h = xla.Store(Add(h, Mul(where(func(i, j int) bool { return j == i+apart }), column)))
 	}
 	over := where(func(i, j int) bool { return i < j })
 	return xla.Store(Add(h, Mul(over, TransposeAllAxes(h, 1, 0, 2))))
