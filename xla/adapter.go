@@ -231,7 +231,7 @@ func (f *nestingFunction) Call(callee compute.Function, inputs ...compute.Value)
 	}
 	for name, text := range map[string]attribute{
 		identityName: `{inlineable = "false"}`,
-		outlinedName: `{inlineable = "false", xla_cpu_small_call = "true"}`,
+		outlinedName: `{inlineable = "false", ` + backend.Parted + ` = "true"}`,
 	} {
 		if strings.HasPrefix(callee.Name(), name) {
 			statementOf(results[0]).Attributes["mhlo.frontend_attributes"] = text

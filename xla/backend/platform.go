@@ -207,7 +207,7 @@ func load(kind Kind, path string) (*Platform, error) {
 		return nil, err
 	}
 	if kind == CPU {
-		cachePrograms(path)
+		hookCompiler(path)
 	}
 	var options string
 	if kind == CUDA {

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/internal/protobuf"
 	"example.com/qdnb/internal/wheel"
 	"example.com/qdnb/xla/backend/diskcache"
 )
@@ -49,19 +51,38 @@ func Programs() *diskcache.Store {
 	return store
 }
 
-// cachePrograms attaches the cache of compiled programs to the XLA:CPU plugin. A failure is only
-// reported: without a cache programs take longer to compile.
-func cachePrograms(path string) {
+// hookCompiler attaches the cache of compiled programs to the XLA:CPU plugin, and [partedOptions]. A failure is
+// only reported: without a cache programs take longer to compile.
+func hookCompiler(path string) {
 	store := Programs()
-	if store == nil {
-		return
-	}
 	environment, err := codeEnvironment(path)
 	if err == nil {
-		err = diskcache.Hook(path, store, environment)
+		err = diskcache.Hook(path, store, environment, partedOptions(path))
 	}
-	if err != nil {
+	if err != nil && store != nil {
 		fmt.Fprintf(messages, "qdnb: compiled programs are not cached (%v), so each process compiles them again\n", oneLine(err))
+	}
+}
+
+// Parted is the attribute that a program in parts has, see xla.Outline.
+const Parted = "xla_cpu_small_call"
+
+// partedOptions returns the compile options of XLA:CPU for programs in parts: it runs their many small kernels in the
+// order that needs least memory. By default kernels may run side by side, and to hand them to other threads takes
+// longer than most of these do: the physics of a gripper with searched contacts takes 1.4 times as long.
+func partedOptions(plugin string) func(program []byte) []byte {
+	const flag = "xla_cpu_enable_concurrency_optimized_scheduler"
+	if !isPinned(plugin) && len(knownFlags(map[string]string{flag: "false"}, plugin)) == 0 {
+		return func([]byte) []byte { return nil }
+	}
+	const overrides, key, value, boolean = 7, 1, 2, 2 // fields of CompileOptionsProto, its map and OptionOverrideProto
+	options := protobuf.Message(nil).Bytes(overrides,
+		protobuf.Message(nil).Text(key, flag).Bytes(value, protobuf.Message(nil).Int(boolean, 0)))
+	return func(program []byte) []byte {
+		if !bytes.Contains(program, []byte(Parted)) {
+			return nil
+		}
+		return options
 	}
 }
 

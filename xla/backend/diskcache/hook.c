@@ -125,20 +125,25 @@ static void store(compile_args *args, unsigned char *key) {
 //
 // All locals whose addresses are passed to Go are initialised: Go's write barrier reads the values
 // that it overwrites.
-static void *compile(compile_args *args) {
+static void *compile(compile_args *given) {
 	unsigned char key[32] = {0};
-	void *bytes = NULL;
-	size_t size = 0;
+	void *bytes = NULL, *options = NULL;
+	size_t size = 0, options_size = 0;
+	compile_args copy = *given, *args = &copy;
 	const pjrt_program *p = args->program;
-	diskcacheGet(p->code, p->code_size, (void *)args->options, args->options_size, key, &bytes, &size);
+	diskcacheOptions(p->code, p->code_size, (void *)args->options, args->options_size, &options, &options_size);
+	args->options = options;
+	args->options_size = options_size;
+	int stores = diskcacheGet(p->code, p->code_size, options, options_size, key, &bytes, &size), loaded = 0;
 	if (bytes) {
-		int loaded = load(args, bytes, size);
+		loaded = load(args, bytes, size);
 		free(bytes);
 		diskcacheLoaded(key, loaded);
-		if (loaded) return NULL;
 	}
-	void *error = do_call(CLIENT_COMPILE, args);
-	if (!error) store(args, key);
+	void *error = loaded ? NULL : do_call(CLIENT_COMPILE, args);
+	if (stores && !loaded && !error) store(args, key);
+	free(options);
+	given->executable = args->executable;
 	return error;
 }
 

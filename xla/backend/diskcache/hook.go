@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -18,10 +19,11 @@ import (
 	"github.com/gomlx/go-xla/pjrt"
 )
 
-// hooked is the store attached to the plugin.
+// hooked is what [Hook] attached to the plugin.
 var hooked struct {
 	store       *Store
-	environment []byte   // hash of everything but program and options
+	environment []byte // hash of everything but program and options
+	more        func(program []byte) []byte
 	loading     sync.Map // Key to the func that removes the mark
 	hits        atomic.Int64
 }
@@ -31,16 +33,17 @@ func Hits() int64 { return hooked.hits.Load() }
 
 // Hook opens the plugin at path and puts the store between go-xla and the plugin's compiler. go-xla
 // then finds the plugin by this path. environment hashes everything that machine code depends on
-// besides the program and its compile options: flags, plugin, processor, devices. A process can
-// hook one plugin, before it is used.
-func Hook(path string, store *Store, environment []byte) error {
+// besides the program and its compile options: flags, plugin, processor, devices. If the store is nil, nothing
+// is stored. What more returns for a program is appended to its compile options, a message of XLA's type
+// CompileOptionsProto. A process can hook one plugin, before it is used.
+func Hook(path string, store *Store, environment []byte, more func(program []byte) []byte) error {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	table := C.hook_plugin(name)
 	if table == 0 {
 		return fmt.Errorf("the calls of %s cannot be intercepted", path)
 	}
-	hooked.store, hooked.environment = store, environment
+	hooked.store, hooked.environment, hooked.more = store, environment, more
 	return pjrt.RegisterPreloadedPlugin(path, uintptr(table))
 }
 
@@ -61,15 +64,26 @@ func view(data unsafe.Pointer, size C.size_t) []byte {
 	return unsafe.Slice((*byte)(data), int(size))
 }
 
+//export diskcacheOptions
+func diskcacheOptions(code *C.char, codeSize C.size_t, options unsafe.Pointer, optionsSize C.size_t,
+	all *unsafe.Pointer, size *C.size_t) {
+	joined := slices.Concat(view(options, optionsSize), hooked.more(view(unsafe.Pointer(code), codeSize)))
+	*all, *size = C.CBytes(joined), C.size_t(len(joined))
+}
+
 //export diskcacheGet
 func diskcacheGet(code *C.char, codeSize C.size_t, options unsafe.Pointer, optionsSize C.size_t,
-	key *C.uchar, bytes *unsafe.Pointer, size *C.size_t) {
+	key *C.uchar, bytes *unsafe.Pointer, size *C.size_t) (stores C.int) {
+	if hooked.store == nil {
+		return 0
+	}
 	k := keyOf(hooked.environment, view(unsafe.Pointer(code), codeSize), view(options, optionsSize))
 	copy(view(unsafe.Pointer(key), C.size_t(len(k))), k[:])
 	if program := hooked.store.Get(k); program != nil {
 		hooked.loading.Store(k, hooked.store.Loading(k))
 		*bytes, *size = C.CBytes(program), C.size_t(len(program))
 	}
+	return 1
 }
 
 //export diskcacheLoaded
