@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -138,6 +139,9 @@ func (p *Page) index() (*index, []string, error) {
 		bar = c.Bar
 	}
 	low, high, beyond := bar.Limits(values)
+	if p.cells == nil && len(values) > 0 { // a list has no bar whose ends would show what lies beyond it
+		low, high = slices.Min(values), slices.Max(values)
+	}
 	if low <= high {
 		x.Range = &[2]float64{low, high}
 	}

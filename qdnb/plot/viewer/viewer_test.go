@@ -87,13 +87,17 @@ func TestBundleIsOfItsSources(t *testing.T) {
 	}
 }
 
-// One policy that fails does not take the colours of all others: the bar ends in a triangle below them.
+// One policy that fails does not take the colours of all others: the bar ends in a triangle below them. A list has none.
 func TestColoursWithoutOutliers(t *testing.T) {
 	page := grid(t, 6, 1, 1)
 	page.entries[0].Fitness = -1e5
 	x, _, err := page.index()
 	if err != nil || x.Range[0] < -300 || x.Map.Beyond != [2]bool{true, false} {
 		t.Errorf("%v: the bar goes from %g to %g, with values beyond its ends: %v", err, x.Range[0], x.Range[1], x.Map.Beyond)
+	}
+	page.cells = nil // a list, which has no bar
+	if x, _, err = page.index(); err != nil || x.Range[0] != -1e5 {
+		t.Errorf("%v: the colours of a list begin at %g", err, x.Range[0])
 	}
 }
 
