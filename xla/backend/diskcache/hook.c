@@ -125,13 +125,14 @@ static void store(compile_args *args, unsigned char *key) {
 //
 // All locals whose addresses are passed to Go are initialised: Go's write barrier reads the values
 // that it overwrites.
-static void *compile(compile_args *given) {
+static void *compile(compile_args *args) {
 	unsigned char key[32] = {0};
 	void *bytes = NULL, *options = NULL;
 	size_t size = 0, options_size = 0;
-	compile_args copy = *given, *args = &copy;
 	const pjrt_program *p = args->program;
-	diskcacheOptions(p->code, p->code_size, (void *)args->options, args->options_size, &options, &options_size);
+	const char *given = args->options;
+	size_t given_size = args->options_size;
+	diskcacheOptions(p->code, p->code_size, (void *)given, given_size, &options, &options_size);
 	args->options = options;
 	args->options_size = options_size;
 	int stores = diskcacheGet(p->code, p->code_size, options, options_size, key, &bytes, &size), loaded = 0;
@@ -142,8 +143,9 @@ static void *compile(compile_args *given) {
 	}
 	void *error = loaded ? NULL : do_call(CLIENT_COMPILE, args);
 	if (stores && !loaded && !error) store(args, key);
+	args->options = given;
+	args->options_size = given_size;
 	free(options);
-	given->executable = args->executable;
 	return error;
 }
 
