@@ -188,8 +188,8 @@ func scored() *Data {
 	setting("dads-reward", "walker-uni", 0, 10)
 	setting("dads-reward", "walker-uni", 1, -10)
 	for seed, end := range []float64{10, 20, 40, 100} {
-		d.Controlled = append(d.Controlled, results.Controlled{Label: "map-elites", Seed: int64(seed), Curve: []results.ControlPoint{
-			{FitnessMean: -1}, {EnvSteps: 100, FitnessMean: end, HurdlesMean: end / 10}}})
+		curve := []results.ControlPoint{{FitnessMean: -1}, {EnvSteps: 100, FitnessMean: end, HurdlesMean: end / 10}}
+		d.Controlled = append(d.Controlled, results.Controlled{Label: "map-elites", Seed: int64(seed), Curve: curve})
 	}
 	// Their steps differ, or no curve is left in common with the others.
 	for label, curves := range map[string][2][]results.ControlPoint{

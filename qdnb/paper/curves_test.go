@@ -136,14 +136,16 @@ func adapted(t *testing.T) *Data {
 	f.lines[len(f.lines)-1].Experiment = results.ExperimentReward
 	f.adapted(t, results.ExperimentAdaptation, "aurora", "ant-uni", 1, results.Gravity, multipliers[:2], nan, 3)
 	for seed, score := range []float64{0, 1, 2, 9, 100} { // of mean 22.4, median 2 and interquartile mean 4
-		f.adapted(t, results.ExperimentAdaptation, "aurora", "walker-uni", int64(seed), results.Actuators, multipliers[1:2], score)
+		f.adapted(t, results.ExperimentAdaptation, "aurora", "walker-uni", int64(seed), results.Actuators,
+			multipliers[1:2], score)
 	}
 	return f.open(t)
 }
 
 // Limits of gains do not extend to where they say little.
 func TestGainLimits(t *testing.T) {
-	spread := []figures.Series{{Y: []float64{math.NaN(), 10}, Low: []float64{math.Inf(-1), 5}, High: []float64{math.NaN(), 49}}}
+	spread := []figures.Series{{Y: []float64{math.NaN(), 10}, Low: []float64{math.Inf(-1), 5},
+		High: []float64{math.NaN(), 49}}}
 	if limits := gainLimits(spread); limits[0] != -gainLimit || math.Abs(limits[1]-60) > 2 {
 		t.Errorf("limits %v, want -150 and about 60", limits)
 	}
