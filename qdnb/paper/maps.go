@@ -93,6 +93,15 @@ func smallMap(run *runs.Run, r *runs.Repertoire, bar *figures.ColorBar, title st
 	})
 }
 
+// Best opens the training run of a method on an environment with the best QD score over seeds.
+func (d *Data) Best(label, env string) (*runs.Run, error) {
+	best := bestQDScore(d.FinishedRuns(label, env))
+	if best == nil {
+		return nil, fmt.Errorf("%s on %s: %w", label, env, d.noRuns(results.ExperimentTraining))
+	}
+	return d.Run(best.Run)
+}
+
 // bestQDScore returns the run with the highest QD score, the first of equals; nil without runs.
 func bestQDScore(trained []results.Trained) *results.Trained {
 	var best *results.Trained

@@ -271,3 +271,10 @@ func TestBeyondRepertoiresOfFewSolutions(t *testing.T) {
 		contains(t, says(t, figure, err), figures.MethodName("dns"))
 	}
 }
+
+// Notebooks draw the repertoire of the best seed.
+func TestBest(t *testing.T) {
+	data := mapped(t)
+	errtest.Equal(t, "the seed", must.Get(data.Best("map-elites", "ant-trap")).Config.Seed, 1)
+	errtest.Want(t, errtest.Of(data.Best("aurora", "ant-trap")), "aurora on ant-trap")
+}
