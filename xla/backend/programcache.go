@@ -55,7 +55,11 @@ func Programs() *diskcache.Store {
 // only reported: without a cache programs take longer to compile.
 func hookCompiler(path string) {
 	store := Programs()
-	environment, err := codeEnvironment(path)
+	var environment []byte
+	var err error
+	if store != nil {
+		environment, err = codeEnvironment(path)
+	}
 	if err == nil {
 		err = diskcache.Hook(path, store, environment, partedOptions(path))
 	}

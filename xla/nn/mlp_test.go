@@ -406,6 +406,42 @@ func observations(steps, p, in int) [][][]float32 {
 	return all
 }
 
+// The rms.* arrays of 12_stats.npz: statistics after each of three batches, and vectors normalised
+// with the last statistics.
+func TestGoldenStatistics(t *testing.T) {
+	data := golden.Read(t, "12_stats.npz")
+	const limit = 5
+	d := data.Shape("rms.x")[1]
+	batches := 0
+	for data.Has(fmt.Sprint("rms.batch_", batches)) {
+		batches++
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		var inputs []*tensors.Tensor
+		for k := range batches {
+			name := fmt.Sprint("rms.batch_", k)
+			inputs = append(inputs, xlatest.Stored(data, name))
+		}
+		inputs = append(inputs, xlatest.Stored(data, "rms.x"))
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			var after []*Node
+			s := nn.NewStatistics(in[0].Graph(), d)
+			for _, batch := range in[:batches] {
+				s = s.Update(batch)
+				after = append(after, s.Mean, s.Squares, s.Count)
+			}
+			return append(after, s.Normalise(in[batches], limit))
+		}, inputs...)
+		for k := range batches {
+			for i, name := range []string{"rms.mean_", "rms.var_", "rms.count_"} {
+				name = fmt.Sprint(name, k)
+				xlatest.Close(t, name, xlatest.Flat[float32](t, out[3*k+i]), data.Float32s(name), 1e-5)
+			}
+		}
+		xlatest.Close(t, "rms.normalized", xlatest.Flat[float32](t, out[3*batches]), data.Float32s("rms.normalized"), 1e-5)
+	})
+}
+
 // Statistics are right where the mean is far larger than the deviation, also over many batches: those of a
 // pressure in Pa, and of a mean of a million.
 func TestStatisticsFarFromZero(t *testing.T) {

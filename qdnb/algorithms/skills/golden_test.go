@@ -33,13 +33,27 @@ func readPublished(t *testing.T, name string) published {
 	return published{f, int(f.Number("const.num_skills"))}
 }
 
-// transitions returns the arrays of the stored transitions.
+// transitions returns the inputs of transitionsOf.
 func (f published) transitions() []*tensors.Tensor {
 	var inputs []*tensors.Tensor
 	for _, name := range []string{"obs", "next_obs", "state_desc", "next_state_desc", "dones", "rewards"} {
 		inputs = append(inputs, xlatest.Stored(f.File, "data."+name))
 	}
 	return inputs
+}
+
+// transitionsOf returns the first rows of the transitions and their task rewards. The observations
+// end in the skill; full uses the rest of them as descriptors.
+func (f published) transitionsOf(in []*Node, rows int, full bool) (b Batch, task *Node) {
+	first := func(x *Node) *Node { return Slice(x, AxisRange(0, rows)) }
+	obs := in[0].Shape().Dimensions[1] - f.skills
+	b = Batch{Skill: Slice(first(in[0]), AxisRange(), AxisRange(obs)), Now: first(in[2]),
+		Next: first(in[3]), Transitions: replay.Transitions{Done: first(in[4])}}
+	if full {
+		b.Now, b.Next = Slice(first(in[0]), AxisRange(), AxisRange(0, obs)),
+			Slice(first(in[1]), AxisRange(), AxisRange(0, obs))
+	}
+	return b, first(in[5])
 }
 
 // compare compares outputs with arrays whose names have a prefix.
@@ -89,6 +103,24 @@ func (f published) diayn(prefix string) (DIAYN, Problem) {
 		taskOf(f.skills, f.Shape(prefix + "discriminator.mlp.linear_0.w")[0])
 }
 
+func TestGoldenDIAYN(t *testing.T) {
+	f := readPublished(t, "06_diayn.npz")
+	for _, prefix := range []string{"desc.", "full."} {
+		diayn, of := f.diayn(prefix)
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				b, task := f.transitionsOf(in[1:], f.Shape(prefix + "reward")[0], prefix == "full.")
+				m := withRow(diayn, of, InsertAxes(in[0], 0)).(DIAYN)
+				reward, loss := m.Reward(b), m.loss(b)
+				_, learnt := m.Learn(b)
+				combined := PlusReward{f.Number("const.diversity_reward_scale")}.Reward(task, reward, nil)
+				return []*Node{m.Discriminator.Params.Apply(b.Now), reward, learnt, Gradient(loss, in[0])[0], combined}
+			}, append([]*tensors.Tensor{xlatest.Stored(f.File, prefix+"discriminator.flat")}, f.transitions()...)...)
+			f.compare(t, out, prefix, []string{"logits", "reward", "loss", "grad.flat", "reward_combined"}, 1e-5)
+		})
+	}
+}
+
 // dads returns the algorithm of a set of networks in 07_dads.npz, and its task.
 func (f published) dads(prefix string) (DADS, Problem) {
 	leaf := prefix + "dynamics.dynamics_network."
@@ -113,6 +145,30 @@ func (f published) statistics() int {
 		n++
 	}
 	return n
+}
+
+func TestGoldenDADS(t *testing.T) {
+	f := readPublished(t, "07_dads.npz")
+	const prefix = "paper."
+	dads, of := f.dads(prefix)
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			b, task := f.transitionsOf(in[4:], f.Shape(prefix + "reward")[0], false)
+			m := withRow(dads, of, InsertAxes(in[0], 0)).(DADS)
+			m.Changes = xla.Unflatten(m.Changes, in[1:4])
+			change := m.change(b)
+			whole := common(change)
+			all := Add(m.all(change, b.Skill), InsertAxes(whole, 1))
+			own := dot(all, b.Skill)
+			reward, loss := m.Reward(b), m.loss(b)
+			_, learnt := m.Learn(b)
+			combined := PlusReward{f.Number("const.diversity_reward_scale")}.Reward(task, reward, nil)
+			return []*Node{change, own, all, reward, combined, learnt, Gradient(loss, in[0])[0]}
+		}, append(append([]*tensors.Tensor{xlatest.Stored(f.File, prefix+"dynamics.flat")}, f.normaliser()...),
+			f.transitions()...)...)
+		f.compare(t, out, prefix, []string{"target", "log_prob", "log_prob_all", "reward",
+			"reward_combined", "loss", "grad.flat"}, 2e-5)
+	})
 }
 
 // The stats.* arrays of 07_dads.npz: the model's statistics after each batch, and changes
