@@ -157,7 +157,8 @@ func vectors(table [3][]float64, number *Node) *Node {
 // lowestAlong returns where a node is lowest along an axis, and how low; the axis has length 1.
 func lowestAlong(x *Node, axis int) (index, value *Node) {
 	x = xla.Store(x)
-	return xla.Store(InsertAxes(xla.Argmin(x, axis), axis)), xla.Store(InsertAxes(ReduceMin(x, axis), axis))
+	least := ReduceMin(x, axis)
+	return xla.Store(InsertAxes(xla.ArgminOf(x, least, axis), axis)), xla.Store(InsertAxes(least, axis))
 }
 
 // flipped exchanges the shapes of pairs, [..., 2, k, n].

@@ -145,7 +145,8 @@ func plans(t *testing.T) map[string]*Data {
 	dir, lines := shippable(t)
 	return map[string]*Data{"one-method": one.open(t), "two-methods": two.open(t), "beyond": beyond.open(t),
 		"adaptation": adapted(t), "curves": trainedCurves(t), "maps": mapped(t),
-		"shipped": must.Get(Open(shipped(t, dir, lines))), "scores": scored(), "no-runs": {Tables: &results.Tables{}, Dir: t.TempDir()}}
+		"shipped": must.Get(Open(shipped(t, dir, lines))), "scores": scored(),
+		"no-runs": {Tables: &results.Tables{}, Dir: t.TempDir()}}
 }
 
 var svgText = regexp.MustCompile(`>([^<>]+)</text>`)
