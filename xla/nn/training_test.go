@@ -353,6 +353,28 @@ func TestGoldenAutoencoder(t *testing.T) {
 	t.Run("graphs of CUDA", func(t *testing.T) { compare(t, xlatest.As(xlatest.Quick(t), backend.CUDA)) })
 }
 
+// train.* of 09_aurora_seq2seq.npz: three steps of Adam on one batch, which are three epochs of one
+// batch. Each loss is the one before the step.
+func TestGoldenAutoencoderSteps(t *testing.T) {
+	data, autoencoder := goldenAutoencoder(t)
+	n := data.Shape("batch")[0]
+	training := nn.AutoencoderTraining{Batch: n, LearningRate: data.Number("const.learning_rate")}
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			g := in[0].Graph()
+			order := func(epoch *Node, _ struct{}) *Node { return Iota(epoch.Graph(), shapes.Make(dtypes.Int32, n), 0) }
+			var rows, losses []*Node
+			for step := range data.Shape("train.loss")[0] {
+				row, loss := nn.TrainEpochs(training, autoencoder, in[0], in[1], Const(g, int32(step+1)), struct{}{}, order)
+				rows, losses = append(rows, row), append(losses, loss)
+			}
+			return []*Node{Stack(losses, 0), Stack(rows, 0)}
+		}, xlatest.Stored(data, "params.flat"), xlatest.Stored(data, "batch"))
+		xlatest.Matches(t, data, out, 1e-6, "train.loss")
+		xlatest.Matches(t, data, out[1:], 2e-6, "train.params")
+	})
+}
+
 // A NaN anywhere in a sequence makes its descriptor and the loss NaN, but no other sequence's descriptor.
 func TestAutoencoderShowsNaN(t *testing.T) {
 	autoencoder := nn.Autoencoder{Features: 2, Hidden: 3, Steps: 4}

@@ -121,6 +121,18 @@ func TestGoldenThreshold(t *testing.T) {
 	})
 }
 
+// The stored schedule lists loop+1 for the loops that end with a training, after the first one.
+func TestGoldenSchedule(t *testing.T) {
+	var loops []int32
+	want := golden.Read(t, "09_aurora_repertoire.npz").Int32s("schedule")
+	for loop := range want[len(want)-1] {
+		if retrains(int64(loop)) {
+			loops = append(loops, loop+1)
+		}
+	}
+	errtest.Equal(t, "loops before which the encoder is retrained", loops, want[slices.Index(want, 3):])
+}
+
 // 19_xcon.npz: batches that the published code (adaptive_archive.py) inserted one after the other, and the least score
 // of the archive after each, which is the margin of the triplets. tools/golden_xcon.py made it. Of the last archive the
 // fittest and five other solutions survive extinctions, all others equally often.

@@ -22,6 +22,7 @@ import (
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
 	"example.com/qdnb/xla/nn"
@@ -42,6 +43,14 @@ func TestGoldenRepertoire(t *testing.T) {
 			errtest.Equal(t, what+": cells", cells, data.Int32s(fmt.Sprint("cells_", k)))
 			ambiguous := data.Int32s(fmt.Sprint("ambiguous_", k))
 			same(t, what, got, want, ambiguous)
+
+			s := (&runs.Repertoire{Fitnesses: got.fitnesses, Offset: data.Number("const.qd_offset")}).Stats()
+			metrics := data.Float64s(fmt.Sprint("metrics_", k)) // QDax sums in float32
+			for i, value := range []float64{s.MaxFitness, s.Coverage, s.QDScore} {
+				if math.Abs(value-metrics[i]) > 1e-5*max(1, math.Abs(metrics[i])) {
+					t.Errorf("%s: %s is %v, want %v", what, []string{"max fitness", "coverage", "QD score"}[i], value, metrics[i])
+				}
+			}
 			// so that the order of equals, which depends on the backend there, does not affect later batches
 			now = want
 		}
