@@ -22,26 +22,36 @@ func TestLinesBreaksBeforePlacesInCells(t *testing.T) {
 	}
 }
 
-// A plan stands for its runs, until a figure of single runs begins.
+// A plan stands for its runs, until a figure of single runs begins. The caption counts those that are shown.
 func TestPlansStandForTheirRuns(t *testing.T) {
+	caption := func(want string) {
+		t.Helper()
+		errtest.Equal(t, "the caption", Caption(), want)
+	}
 	Begin()
 	Uses("x/runs/a-0-00000001", 1)
-	UsesPlan("x", "2 runs, 1a2b3c4d")
-	Uses("x/runs/b-0-00000002", 2)
+	UsesPlan("x", "5 runs, 1a2b3c4d")
+	caption("")
+	for _, name := range []string{"a-0-00000001", "b-0-00000002", "c-0-00000003", "d-0-00000004", "b-0-00000002"} {
+		Draws("x/runs/" + name)
+	}
+	Draws("y/runs/e-0-00000005") // of no plan that was read
+	caption("4 runs of x (5 runs, 1a2b3c4d)")
+	Uses("x/runs/b-0-00000002", 2) // opened, because the results of the others were worse
 	Uses("runs/c-0-00000003", 3)
-	errtest.Equal(t, "the caption", Caption(), "2 runs, 1a2b3c4d; run 00000003")
+	caption("run 00000002 of x (5 runs, 1a2b3c4d); run 00000003")
 	data := &protocol.DisplayData{}
 	record(data)
 	if got, want := fmt.Sprint(data.Metadata),
-		"map[qdnb_plans:map[x:2 runs, 1a2b3c4d] qdnb_runs:map[runs/c-0-00000003:3]]"; got != want {
+		"map[qdnb_plans:map[x:5 runs, 1a2b3c4d] qdnb_runs:map[runs/c-0-00000003:3]]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	Uses("x/runs/a-0-00000001", 1) // for the next output of the same plan
-	errtest.Equal(t, "the caption", Caption(), "2 runs, 1a2b3c4d; run 00000003")
+	Draws("x/runs/a-0-00000001") // for the next output of the same plan
+	caption("run 00000001 of x (5 runs, 1a2b3c4d)")
 	Begin()
 	Uses("x/runs/a-0-00000001", 1)
-	errtest.Equal(t, "the caption", Caption(), "run 00000001")
+	caption("run 00000001")
 	Begin() // another panel of the same output
 	Uses("x/runs/b-0-00000002", 1)
-	errtest.Equal(t, "the caption", Caption(), "runs 00000001, 00000002")
+	caption("runs 00000001, 00000002")
 }

@@ -1,12 +1,14 @@
 package cell
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +17,8 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"example.com/qdnb/internal/lists"
 )
 
 // RunsKey is the key of an output's metadata under which the runs that it shows are recorded: the path of each
@@ -33,19 +37,39 @@ var read struct {
 	sync.Mutex
 	runs  map[string]int
 	plans map[string]string
+	drawn map[string]bool // runs of these plans that the output shows; true: opened, not a row of the plan's results
 	shown bool
 	begun bool // a figure, since the last output
 }
 
-// Uses says that data of a run were read, which the next output therefore shows. Runs of a plan that it shows as a
-// whole are not recorded one by one.
+// Uses says that data of a run were read, which the next output therefore shows. A run of a plan is recorded as part of
+// the plan.
 func Uses(dir string, generation int64) {
+	if draws(dir, true) {
+		return
+	}
 	read.Lock()
 	defer read.Unlock()
-	if read.plans[planOf(dir)] == "" {
-		forget()
-		read.runs[Path(dir)] = int(generation)
+	forget()
+	read.runs[Path(dir)] = int(generation)
+}
+
+// Draws says that the next output shows the results of a run of a plan.
+func Draws(dir string) { draws(dir, false) }
+
+// draws reports whether the run is one of a plan that was read.
+func draws(dir string, opened bool) bool {
+	read.Lock()
+	defer read.Unlock()
+	plans := read.plans
+	if plans[planOf(dir)] == "" {
+		return false
 	}
+	if forget(); read.drawn == nil {
+		read.plans, read.drawn = plans, map[string]bool{} // another output of the same plans
+	}
+	read.drawn[Path(dir)] = read.drawn[Path(dir)] || opened
+	return true
 }
 
 // UsesPlan says that data of all runs of a plan's folder were read, which a text such as "214 runs, 1a2b3c4d" identifies.
@@ -55,6 +79,7 @@ func UsesPlan(dir, text string) {
 	forget()
 	read.plans[Path(dir)] = text
 	maps.DeleteFunc(read.runs, func(run string, _ int) bool { return planOf(run) == Path(dir) })
+	maps.DeleteFunc(read.drawn, func(run string, _ bool) bool { return planOf(run) == Path(dir) })
 }
 
 // planOf returns the folder of the plan that a run may belong to.
@@ -63,8 +88,16 @@ func planOf(dir string) string { return Path(filepath.Join(dir, "..", "..")) }
 // forget drops what an output has shown.
 func forget() {
 	if read.runs == nil || read.shown {
-		read.runs, read.plans, read.shown, read.begun = map[string]int{}, map[string]string{}, false, false
+		read.runs, read.plans, read.drawn = map[string]int{}, map[string]string{}, nil
+		read.shown, read.begun = false, false
 	}
+}
+
+// Complete says that an output is complete: what is read from now on is for another one.
+func Complete() {
+	read.Lock()
+	defer read.Unlock()
+	read.shown = true
 }
 
 // Begin says that a figure of runs is drawn, which does not show what was read before to choose them. An output may
@@ -96,32 +129,60 @@ func shows() (runs map[string]int, plans map[string]string) {
 
 var hashInName = regexp.MustCompile("[0-9a-f]{8}$")
 
-// Caption names the runs of the next output: by the texts of their plans and the hashes in the names of their folders
-// or, if there are more than three, by their number and a hash of these names. It is empty if there are none.
+// Caption names the runs of the output that is being made, by the hashes in the names of their folders or, if there are
+// more than three, by their number: those of each plan, with the folder of the plan and the text that identifies it, and
+// the others. It is empty if there are none.
 func Caption() string {
 	runs, plans := shows()
 	var parts []string
 	for _, dir := range slices.Sorted(maps.Keys(plans)) {
-		parts = append(parts, plans[dir])
-	}
-	var names []string
-	for _, dir := range slices.Sorted(maps.Keys(runs)) {
-		name := filepath.Base(dir)
-		if hash := hashInName.FindString(name); hash != "" {
-			name = hash
+		if drawn := drawnOf(dir); len(drawn) > 0 {
+			parts = append(parts, fmt.Sprintf("%s of %s (%s)", named(drawn), path.Base(dir), plans[dir]))
 		}
-		names = append(names, name)
 	}
-	switch {
-	case len(names) == 1:
-		parts = append(parts, "run "+names[0])
-	case len(names) > 3:
-		sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
-		parts = append(parts, fmt.Sprintf("%d runs, %s", len(names), hex.EncodeToString(sum[:4])))
-	case len(names) > 0:
-		parts = append(parts, "runs "+strings.Join(names, ", "))
+	if others := slices.Sorted(maps.Keys(runs)); len(others) > 3 {
+		sum := sha256.Sum256([]byte(strings.Join(lists.Map(others, shortName), "\n")))
+		parts = append(parts, fmt.Sprintf("%s, %s", named(others), hex.EncodeToString(sum[:4])))
+	} else if len(others) > 0 {
+		parts = append(parts, named(others))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// drawnOf returns the runs of a plan that the output shows. One that opens runs shows these, and read the results of
+// others to choose them.
+func drawnOf(plan string) (drawn []string) {
+	read.Lock()
+	defer read.Unlock()
+	var opened []string
+	for _, dir := range slices.Sorted(maps.Keys(read.drawn)) {
+		if planOf(dir) != plan {
+			continue
+		}
+		if drawn = append(drawn, dir); read.drawn[dir] {
+			opened = append(opened, dir)
+		}
+	}
+	if opened != nil {
+		return opened
+	}
+	return drawn
+}
+
+func named(dirs []string) string {
+	switch short := lists.Map(dirs, shortName); {
+	case len(short) == 1:
+		return "run " + short[0]
+	case len(short) > 3:
+		return fmt.Sprintf("%d runs", len(short))
+	default:
+		return "runs " + strings.Join(short, ", ")
+	}
+}
+
+func shortName(dir string) string {
+	name := path.Base(dir)
+	return cmp.Or(hashInName.FindString(name), name)
 }
 
 // shownFile lists what outputs of this kernel show.
@@ -184,9 +245,7 @@ func record(data *protocol.DisplayData) {
 	if len(runs)+len(plans) == 0 {
 		return
 	}
-	read.Lock()
-	read.shown = true
-	read.Unlock()
+	Complete()
 	data.Metadata = maps.Clone(data.Metadata)
 	if data.Metadata == nil {
 		data.Metadata = map[string]any{}

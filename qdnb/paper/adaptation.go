@@ -81,6 +81,7 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 		if a.Experiment != results.ExperimentAdaptation || a.Perturbation != results.Target {
 			continue
 		}
+		data.Draws(a.Run)
 		for _, v := range a.Values {
 			with = lists.With(with, a.Label)
 			to := moved{a.Label, [2]float64{v.X, v.Y}}
@@ -143,6 +144,7 @@ func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, erro
 		if i < 0 {
 			continue
 		}
+		data.Draws(data.Adapted[i].Run)
 		row := tables.Row(figures.MethodName(label), strconv.Itoa(data.Adapted[i].Values[0].Skills))
 		for _, x := range multipliers {
 			skill := ""

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/imagetest"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -184,7 +185,7 @@ func described(t *testing.T, shown any, err error) (text string) {
 	return text + "\n"
 }
 
-// Every output of a plan is in testdata/shown: what it shows, what it says is missing, or why it is absent, in one line.
+// Every output of a plan is in testdata/shown: what it shows, the runs that its caption names, what it says is missing, or why it is absent, in one line.
 // Absence is no failure of a notebook, unless the data are rows without a folder. After an intended change, run go test
 // -update and read what changed.
 func TestShown(t *testing.T) {
@@ -197,6 +198,10 @@ func TestShown(t *testing.T) {
 				t.Errorf("%s of %s fails: %v", output, name, err)
 			}
 			text += "## " + output + "\n" + described(t, drawn, err)
+			if runs, _, ok := strings.Cut(cell.Caption(), " of "); ok && err == nil && data.Dir != "" {
+				text += "Caption: " + runs + "\n"
+			}
+			cell.Complete()
 		}
 		imagetest.Text(t, filepath.Join("shown", name+".txt"), strings.ReplaceAll(text, cmp.Or(data.Dir, "no folder"), "FOLDER"))
 	}

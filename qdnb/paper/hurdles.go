@@ -36,7 +36,10 @@ func hurdlesPanels(data *Data, average func([]float64) float64) ([]*figures.Pane
 		var lines []figures.Series
 		for _, label := range data.Labels() {
 			own := lists.Where(data.Controlled, func(c results.Controlled) bool { return c.Label == label })
-			curves := lists.Map(own, func(c results.Controlled) figures.Series { return controlCurve(c, metric.of) })
+			curves := lists.Map(own, func(c results.Controlled) figures.Series {
+				data.Draws(c.Run)
+				return controlCurve(c, metric.of)
+			})
 			line, err := figures.Quartiles(label, curves, nil, average)
 			if err == nil { // else there are no curves, or they have no steps in common
 				lines = append(lines, line)

@@ -23,7 +23,7 @@ func Collect(root string, lines []sweep.Line) (*Tables, error) {
 	if len(lines) == 0 {
 		return nil, fmt.Errorf("there are no runs in %s: make some with `qdnb sweep plan` and `qdnb sweep run`", root)
 	}
-	t := &Tables{Lines: len(lines), Generations: map[string]int64{}}
+	t := &Tables{Lines: len(lines), Generations: map[string]int64{}, root: root}
 	type key struct{ experiment, label, run string }
 	seen := map[key]bool{}
 	for _, state := range sweep.Inspect(root, lines) {

@@ -15,9 +15,11 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/algorithms/records"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -64,7 +66,12 @@ type Tables struct {
 	Problems []error
 	// Generations are those that the runs had reached, by the names of the runs that were read.
 	Generations map[string]int64
+
+	root string // the folder of the runs
 }
+
+// Draws says that the next output of a notebook cell shows the results of a run.
+func (t *Tables) Draws(run string) { cell.Draws(filepath.Join(t.root, run)) }
 
 // Identity is the number of the runs that were read, and a hash of their names and generations.
 func (t *Tables) Identity() string {

@@ -55,7 +55,13 @@ func (t *Tables) TrainedIn(experiment, label, env string) []Trained {
 	})
 }
 
-func (t *Tables) where(wanted func(Trained) bool) []Trained { return lists.Where(t.Trained, wanted) }
+func (t *Tables) where(wanted func(Trained) bool) []Trained {
+	found := lists.Where(t.Trained, wanted)
+	for _, r := range found {
+		t.Draws(r.Run)
+	}
+	return found
+}
 
 func (t *Tables) finished(experiment string) []Trained {
 	return t.where(func(r Trained) bool { return r.Finished && r.Experiment == experiment })
@@ -281,6 +287,7 @@ func (t *Tables) AdaptedRuns(perturbation, env, label string) []Adapted {
 		twice := slices.ContainsFunc(found, func(b Adapted) bool { return a.Run != "" && a.Run == b.Run })
 		if a.Perturbation == perturbation && a.Env == env && a.Label == label && !twice {
 			found = append(found, a)
+			t.Draws(a.Run)
 		}
 	}
 	return found

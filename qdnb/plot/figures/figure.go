@@ -152,6 +152,8 @@ func (f *Figure) Image(dpi int) (image.Image, error) {
 
 // page returns the figure as a page.
 func (f *Figure) page() ([]byte, error) {
+	f = f.captioned(cell.Caption())
+	cell.Complete()
 	data, err := f.PNG(Resolution)
 	if err != nil {
 		return nil, err
@@ -248,6 +250,7 @@ func (f *Figure) captioned(text string) *Figure {
 	with.draw = func(c draw.Canvas) error {
 		style := textStyle(smallSize)
 		style.Color, style.XAlign = axisColor, draw.XRight
+		style.Font.Size *= min(1, (c.Max.X-c.Min.X-2*outerPad)/style.Width(text))
 		c.FillText(style, vg.Point{X: c.Max.X - outerPad, Y: c.Min.Y + outerPad/2}, text)
 		c.Min.Y += room
 		return f.draw(c)

@@ -346,6 +346,12 @@ func TestCaptionStandsBelowTheFigure(t *testing.T) {
 	if _, taller := with.onScreen(); taller <= height {
 		t.Errorf("the figure is %d pixels high, and %d with a caption", height, taller)
 	}
+	long := must.Get(f.captioned(strings.Repeat("run 1a2b3c4d, ", 20)).Image(Resolution)) // becomes small, and is not cut
+	for y := long.Bounds().Dy() - 20; y < long.Bounds().Dy(); y++ {
+		if r, _, _, _ := long.At(0, y).RGBA(); r != 0xffff {
+			t.Fatal("a long caption leaves the figure")
+		}
+	}
 }
 
 // near reports whether an image has twice the given size, up to rounding.
