@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"math"
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -14,7 +15,8 @@ import (
 
 // This file finds several contacts of boxes and meshes that touch with faces, or with an edge and a face, as multicontact
 // of MuJoCo's engine_collision_gjk.c does. In MuJoCo 4.0, faces that are nearest to opposite are meant, rather than the
-// first that are near, and a contact is a corner, moved onto the other face along the normal of that face.
+// first that are near, and a contact is a corner, moved onto the other face along the normal of that face. There, the ends
+// of a cylinder are faces of 16 corners, and the line on the side of a cylinder or capsule that is farthest is an edge.
 //
 // Vectors are nodes [3, ..., n], of which the last axis has the pairs of all copies. Where there is an axis of 2 before the
 // last two, it has both shapes of a pair.
@@ -31,6 +33,7 @@ const (
 // polytopes are tables of the boxes and meshes of some pairs. Numbers of vertices and of faces are rows of all of them.
 type polytopes struct {
 	degree, corners     int          // the largest numbers of faces at a vertex, and of corners of a face
+	round               bool         // whether there are cylinders or capsules
 	vertex, normal      [3][]float64 // of each vertex and face
 	face, before, after []int32      // at each vertex: its faces, -1 after the last, and the corners next to it in them
 	corner              []int32      // of each face, of which the last one is repeated
@@ -48,15 +51,37 @@ var unitBox = func() (h Hull) {
 	return h
 }()
 
-// polytope returns the faces of a mesh, or of a box from -1 to 1; nil for other shapes.
+// unitCylinder is the cylinder of radius 1 from -1 to 1, unitCapsule the axis of such a capsule. What is above comes first.
+var (
+	unitCylinder = func() (h Hull) {
+		const n = 16
+		h.Faces, h.Normals = make([][]int, 2), [][3]float64{{0, 0, 1}, {0, 0, -1}}
+		for face, normal := range h.Normals {
+			for i := range n {
+				sin, cos := math.Sincos(-normal[2] * 2 * math.Pi / n * float64(i)) // clockwise, seen from outside
+				h.Faces[face] = append(h.Faces[face], len(h.Vertices))
+				h.Vertices = append(h.Vertices, [3]float64{cos, sin, normal[2]})
+			}
+		}
+		return h
+	}()
+	unitCapsule = Hull{Vertices: [][3]float64{{0, 0, 1}, {0, 0, -1}}}
+)
+
+// polytope returns the faces of a mesh, or those of another shape of size 1; nil for shapes without faces and edges.
 func (m *Model) polytope(geom int) *Hull {
-	if kind := m.GeomType[geom]; kind == Box || kind == Plane { // a plane is boxes, on a terrain
+	switch m.GeomType[geom] {
+	case Box, Plane: // a plane is boxes, on a terrain
 		return &unitBox
+	case Cylinder:
+		return &unitCylinder
+	case Capsule:
+		return &unitCapsule
 	}
 	return m.hull(geom)
 }
 
-// spreads reports whether MuJoCo finds several contacts of a pair whose faces touch, both of boxes or meshes.
+// spreads reports whether MuJoCo finds several contacts of a pair whose faces touch.
 func (s *System) spreads(p geomPair) bool {
 	m := s.model
 	return m.Opt.DisableFlags&DisableMultiCCD == 0 && p.margin == 0 && m.polytope(p.geom[0]) != nil &&
@@ -101,6 +126,7 @@ func polytopesOf(hulls []*Hull) *polytopes {
 				p.degree = max(p.degree, at[h][v])
 			}
 		}
+		p.degree, p.corners = max(p.degree, 1), max(p.corners, 1)
 	}
 	for _, h := range hulls {
 		vertices, faces := len(p.vertex[0]), len(p.normal[0])
@@ -125,13 +151,20 @@ func polytopesOf(hulls []*Hull) *polytopes {
 				before[slot], after[slot] = int32(vertices+polygon[(c+k-1)%k]), int32(vertices+polygon[(c+1)%k])
 			}
 			corners := slices.Clone(polygon)
-			if h != &unitBox { // MuJoCo reads faces of meshes backwards
+			if h != &unitBox && h != &unitCylinder { // MuJoCo reads faces of meshes backwards
 				slices.Reverse(corners)
 			}
 			for c := range p.corners {
 				p.corner = append(p.corner, int32(vertices+corners[min(c, k-1)]))
 			}
 			p.count = append(p.count, int32(k))
+		}
+		if n := len(h.Vertices); h == &unitCylinder || h == &unitCapsule { // their edges lead to the other end
+			for v := range n {
+				other := int32(vertices + (v+n/2)%n)
+				before[v*p.degree], after[v*p.degree] = other, other
+			}
+			p.round = true
 		}
 		p.face, p.before, p.after = append(p.face, face...), append(p.before, before...), append(p.after, after...)
 	}
@@ -182,17 +215,45 @@ func slotted(x, mark *Node) *Node {
 	return xla.Store(InsertAxes(ReduceSum(either(mark, x, ScalarZero(x.Graph(), x.DType())), -2), -2))
 }
 
-// farthestCorner returns the vertex of boxes and meshes that is farthest along a direction, [1, n].
+// is marks the shapes of a kind, [1, n].
+func (s solid) is(kind GeomType) *Node {
+	return Reshape(s.Kind.Add(-float64(kind)).Abs().Below(0.5).Node, 1, -1)
+}
+
+// farthestCorner returns the vertex of polytopes that is farthest along a direction, or on the end that is, [1, n].
 func (s solid) farthestCorner(direction algebra.Vector) *Node {
 	d := s.into(direction)
 	bit := func(x algebra.Num) *Node {
 		return ConvertDType(GreaterOrEqual(x.Node, ZerosLike(x.Node)), dtypes.Int32)
 	}
-	box := Reshape(Add(bit(d.X), Add(MulScalar(bit(d.Y), 2), MulScalar(bit(d.Z), 4))), 1, -1)
-	if !slices.Contains(s.Kinds, Mesh) {
-		return xla.Store(box)
+	row := func(x *Node) *Node { return Reshape(x, 1, -1) }
+	corner := xla.Store(row(Add(bit(d.X), Add(MulScalar(bit(d.Y), 2), MulScalar(bit(d.Z), 4)))))
+	for _, kind := range s.Kinds {
+		switch kind {
+		case Mesh:
+			corner = either(s.is(kind), s.farthestVertex(d), corner)
+		case Cylinder, Capsule:
+			below := len(unitCapsule.Vertices) / 2
+			if kind == Cylinder {
+				below = len(unitCylinder.Vertices) / 2
+			}
+			corner = either(s.is(kind), row(MulScalar(OneMinus(bit(d.Z)), below)), corner)
+		}
 	}
-	return either(Reshape(s.Kind.Add(-float64(Mesh)).Abs().Below(0.5).Node, 1, -1), s.farthestVertex(d), box)
+	return corner
+}
+
+// rim returns which shapes are cylinders and capsules, [1, n], and where their farthest line meets the farther end, for
+// radius and half length 1.
+func (s solid) rim(direction algebra.Vector) (round *Node, at algebra.Vector) {
+	d := s.into(direction)
+	isCylinder := s.is(Cylinder)
+	ring := d.X.Square().Plus(d.Y.Square()).Sqrt()
+	by := xla.Store(Where(Reshape(isCylinder, -1), atLeast(ring, 1e-14).Node, OnesLike(ring.Node)))
+	scale := algebra.Num{Rows: d.X.Rows, Node: by}
+	one := algebra.Num{Rows: d.X.Rows, Node: OnesLike(d.Z.Node)}
+	return xla.Store(LogicalOr(isCylinder, s.is(Capsule))),
+		algebra.Vector{X: d.X.Over(scale), Y: d.Y.Over(scale), Z: d.Z.Below(0).Choose(one.Neg(), one)}.Materialize()
 }
 
 // facing are pairs of polytopes that overlap least along a direction from the first to the second, in the frame of the
@@ -203,6 +264,9 @@ type facing struct {
 	Size      *Node // of both, 1 for a mesh, [3, 2, 1, n]
 	Turn      *Node // the axes of their frames, [3 coordinates, 3 axes, 2, 1, n]
 	Center    *Node // [3, 2, 1, n]
+	// Round marks cylinders and capsules, [2, 1, n], and Rim is where their edges begin, for size 1, [3, 2, 1, n]; nil if
+	// there are none.
+	Round, Rim *Node
 }
 
 // turned turns vectors [3, 2, k, n] of the frames of both shapes into that of the first, placed also moves them.
@@ -222,9 +286,16 @@ func (f facing) touch(p *polytopes) (out touching) {
 	// The faces at the farthest vertices, and the edges to the corners before these.
 	face, before, after := row(p.face, p.degree, f.Vertex), row(p.before, p.degree, f.Vertex), row(p.after, p.degree, f.Vertex)
 	has := xla.Store(GreaterOrEqual(face, ZerosLike(face)))
+	hasEdge := has
 	some := func(x *Node) *Node { return MaxScalar(x, 0) }
 	normal := f.turned(vectors(p.normal, some(face)))
-	start, end := f.placed(vectors(p.vertex, f.Vertex)), f.placed(vectors(p.vertex, some(before)))
+	start, end := vectors(p.vertex, f.Vertex), vectors(p.vertex, some(before))
+	if p.round {
+		hasEdge = xla.Store(GreaterOrEqual(before, ZerosLike(before)))
+		mirrored := Mul(f.Rim, Const(g, [][][][]float64{{{{1}}}, {{{1}}}, {{{-1}}}}))
+		start, end = either(f.Round, f.Rim, start), either(f.Round, mirrored, end)
+	}
+	start, end = f.placed(start), f.placed(end)
 	along := unitOf(Sub(end, start))
 	none := Const(g, 2.0)
 
@@ -234,7 +305,7 @@ func (f facing) touch(p *polytopes) (out touching) {
 	is1, is2 := shapeOf(is, 0), shapeOf(is, 1)
 	of := both(is1, LogicalAnd(LogicalNot(is1), is2))
 	crossing := xla.Store(LogicalNot(LogicalOr(is1, is2)))
-	edge, _ := lowestAlong(either(has, Abs(dot(along, f.Direction)), none), 1)
+	edge, _ := lowestAlong(either(hasEdge, Abs(dot(along, f.Direction)), none), 1)
 	atEdge := slots(edge, p.degree)
 	to := slotted(before, atEdge)
 	onEdge := LogicalAnd(has, LogicalOr(Equal(before, to), Equal(after, to)))
@@ -247,6 +318,9 @@ func (f facing) touch(p *polytopes) (out touching) {
 	atFirst := slots(first, p.degree)
 	next := firstTrue(LogicalAnd(meant, LogicalNot(atFirst)))
 	normalFirst := slotted(normal, atFirst)
+	if p.round { // a capsule has no face
+		normalFirst = either(InsertAxes(LogicalAny(meant, 1), 1), normalFirst, ScalarZero(g, dtypes.Float64))
+	}
 	opposite := func(normals *Node) (slot, cosine *Node) {
 		return lowestAlong(either(meant, dot(normal, flipped(normals)), none), 1)
 	}
@@ -265,7 +339,7 @@ func (f facing) touch(p *polytopes) (out touching) {
 		lies := xla.Store(LogicalAnd(mask, LessThan(sine, ConstAs(sine, alignedEdge))))
 		return firstTrue(lies), xla.Store(InsertAxes(LogicalAny(lies, 1), 1))
 	}
-	lying, isLying := lies(along, flipped(normalFirst), has)
+	lying, isLying := lies(along, flipped(normalFirst), hasEdge)
 	under, isUnder := lies(normal, flipped(slotted(along, atEdge)), meant)
 	isLying = either(crossing, flipped(isUnder), isLying)
 	lying, under = either(crossing, edge, lying), either(crossing, under, first)
@@ -412,8 +486,8 @@ func (c *contactSet) spreadFaces(zero *Node, found overlap, alone touches) touch
 	d.Direction = d.Direction.Each(func(x algebra.Num) algebra.Num { // see [xla.When]
 		return algebra.Num{Rows: x.Rows, Node: xla.Store(Add(x.Node, ConvertDType(zero, dtypes.Float64)))}
 	})
-	var vertex, polytope []*Node
-	var sizes [2]algebra.Vector
+	var vertex, polytope, round []*Node
+	var sizes, rims [2]algebra.Vector
 	directions := [2]algebra.Vector{d.Direction, d.Direction.Neg().Materialize()}
 	for i, s := range d.Solids {
 		polytope = append(polytope, Reshape(found.Polytope[i].Spread(zero.Graph(), copies), 1, n))
@@ -422,11 +496,21 @@ func (c *contactSet) spreadFaces(zero *Node, found overlap, alone touches) touch
 		one := algebra.Num{Rows: rows, Node: OnesLike(s.Size.X.Node)}
 		isBox := s.Kind.Add(-float64(Box)).Abs().Below(0.5)
 		sizes[i] = isBox.ChooseVector(s.Size, algebra.Vector{X: one, Y: one, Z: one})
+		if c.polytopes.round {
+			is, at := s.rim(directions[i])
+			round, rims[i] = append(round, is), at
+			mask := algebra.Mask{Num: algebra.Num{Rows: rows, Node: Reshape(is, -1)}}
+			sizes[i] = mask.ChooseVector(algebra.Vector{X: s.Size.X, Y: s.Size.X, Z: s.Size.Y}, sizes[i])
+		}
 	}
 	turn := d.Solids[1].Turn
-	t := facing{Direction: stacked(directions[:]...), Vertex: both(vertex[0], vertex[1]), Size: stacked(sizes[:]...),
+	f := facing{Direction: stacked(directions[:]...), Vertex: both(vertex[0], vertex[1]), Size: stacked(sizes[:]...),
 		Turn: xla.Store(Stack([]*Node{stacked(unit(rows, 0), turn.X), stacked(unit(rows, 1), turn.Y),
-			stacked(unit(rows, 2), turn.Z)}, 1)), Center: stacked(d.Solids[0].Center, d.Solids[1].Center)}.touch(c.polytopes)
+			stacked(unit(rows, 2), turn.Z)}, 1)), Center: stacked(d.Solids[0].Center, d.Solids[1].Center)}
+	if c.polytopes.round {
+		f.Round, f.Rim = both(round[0], round[1]), stacked(rims[:]...)
+	}
+	t := f.touch(c.polytopes)
 	least := Min(polytope[0], polytope[1])
 	exists := xla.Store(LogicalAnd(t.Exists, GreaterOrEqual(least, ZerosLike(least))))
 	return touches{Rows: rows, Distance: either(exists, ConvertDType(t.Distance, dtypes.Float32), alone.Distance),

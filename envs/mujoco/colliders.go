@@ -82,7 +82,7 @@ func (m *Model) lieOtherwise(p Pair) bool {
 	kind := m.shapes([2]int{p.Geom1, p.Geom2})
 	margin, gap := m.margins(p)
 	return m.Opt.DisableFlags&DisableMultiCCD == 0 &&
-		(searched(kind) && kind[0] >= Box && margin+gap > 0 || kind == [2]GeomType{Capsule, Cylinder} && gap > 0)
+		(searched(kind) && m.polytope(p.Geom1) != nil && m.polytope(p.Geom2) != nil && margin+gap > 0 || kind == [2]GeomType{Capsule, Cylinder} && gap > 0)
 }
 
 // field returns the height field of a geom; nil if it is none or the model lacks its data.

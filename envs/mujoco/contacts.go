@@ -281,14 +281,11 @@ func (s *System) prepareContacts(pairs []Pair) {
 // noteContacts notes pairs whose contacts are slow or differ from MuJoCo's.
 func (s *System) noteContacts(pairs []Pair) {
 	m := s.model
-	vertices, faces, onFields := 0, 0, 0
+	vertices, onFields := 0, 0
 	for _, p := range pairs {
 		kind := m.shapes([2]int{p.Geom1, p.Geom2})
 		if hull := m.hull(p.Geom2); hull != nil && kind[0] == Plane {
 			vertices += len(hull.Vertices)
-		}
-		if searched(kind) && (kind[0] == Capsule || kind[0] == Cylinder) && kind[1] != Ellipsoid {
-			faces++
 		}
 		if kind[0] == HField && kind[1] >= Box {
 			onFields++
@@ -297,11 +294,6 @@ func (s *System) noteContacts(pairs []Pair) {
 	if vertices > 2000 {
 		s.notes = append(s.notes, fmt.Sprintf("meshes with %d vertices may touch planes, which is slow: Options.Contacts "+
 			"limits contacts to those that matter", vertices))
-	}
-	if faces > 0 && m.Opt.DisableFlags&DisableMultiCCD == 0 {
-		s.notes = append(s.notes, fmt.Sprintf("%d pairs of geoms have one contact each, the deepest, but several in MuJoCo "+
-			"where their faces lie on each other, unless the file has <flag multiccd=\"disable\"/>; IgnorePairs leaves them out",
-			faces))
 	}
 	if onFields > 0 {
 		s.notes = append(s.notes, fmt.Sprintf("contacts of %d pairs of a height field with a box or a mesh are deeper than in "+

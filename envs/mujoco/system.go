@@ -47,7 +47,7 @@ type System struct {
 type Options struct {
 	// IgnorePairs leaves out contacts between shapes that the engine does not model, such as those of height fields with
 	// a margin, and notes it. Otherwise they are an error. It also leaves out those between convex shapes that it has to
-	// search, such as of two meshes (collide_convex_graph.go): they have one contact where MuJoCo may have several.
+	// search, such as of two meshes (collide_convex_graph.go), which takes long.
 	IgnorePairs bool
 	// Contacts are pairs of geoms, by their names or those of their bodies, to which contacts are limited; nil
 	// allows all that MuJoCo tests. What rarely touches costs as much as what does.
