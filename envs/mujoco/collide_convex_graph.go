@@ -407,6 +407,8 @@ type overlap struct {
 	Turn     algebra.Rotation
 	Position algebra.Vector // of that frame
 	Polytope [2]algebra.Num // see [convexSide]
+	Margin   algebra.Num
+	Apart    algebra.Num // see [contactSet]
 }
 
 // narrow turns a vector from the frame of the first shape, placed also moves it.
@@ -487,7 +489,7 @@ func (c *contactSet) search(a, b place) overlap {
 	points[0], points[1] = points[0].Plus(d.Direction.By(radii[0])), points[1].Minus(d.Direction.By(radii[1]))
 	return overlap{Descent: d, Distance: as(d.Depth.Plus(radius).Neg(), dtypes.Float32),
 		Point: points[0].Plus(points[1]).Scale(0.5), Turn: frame, Position: a.position,
-		Polytope: [2]algebra.Num{c.shapes[0].polytope, c.shapes[1].polytope}}
+		Polytope: [2]algebra.Num{c.shapes[0].polytope, c.shapes[1].polytope}, Margin: c.margin.Slice(0, n), Apart: c.apart}
 }
 
 // convexSide holds the shapes of one side of pairs of convex shapes.

@@ -21,7 +21,7 @@ func sphereCylinder(c *contactSet, a, b place) []touch {
 
 // capsuleCylinder finds the contact of a capsule with a cylinder, or both where it lies on an end of the cylinder: at
 // the ends of the part of its lowest line that is over the end (MuJoCo iterates, mjc_Convex with multiccd). Half of the
-// margin makes the radius of the capsule and the end of the cylinder larger.
+// margin and of the gap makes the radius of the capsule and the end of the cylinder larger.
 func capsuleCylinder(c *contactSet, a, b place) []touch {
 	center, reach := axisIn(c, a, b)
 	n := center.X.Rows
@@ -29,8 +29,8 @@ func capsuleCylinder(c *contactSet, a, b place) []touch {
 	single := nearCylinder(c, center, reach)
 	normal, radius, half, length := single.normal, c.sizes[1].X, c.sizes[1].Y, c.sizes[0].Y
 	up := toward(normal.Z).Neg().Materialize() // which end
-	margin := c.margin.Slice(0, n)
-	grown := margin.Scale(0.5)
+	apart := c.apart.Slice(0, n)
+	grown := apart.Scale(0.5)
 
 	// The line is from + t along, with t from 0 to 1.
 	axis := reach.Over(length)
@@ -56,10 +56,10 @@ func capsuleCylinder(c *contactSet, a, b place) []touch {
 		distance := point.Z.Times(up).Minus(half).Plus(grown).Materialize()
 		point.Z = point.Z.Minus(distance.Scale(0.5).Minus(grown).Times(up))
 		ends[i] = touch{distance: distance, point: point, normal: algebra.Vector{X: constant(0), Y: constant(0), Z: up.Neg()}}
-		touches[i] = distance.Less(margin)
+		touches[i] = distance.Less(apart)
 	}
 	lies := axis.Z.Abs().Below(lying).And(normal.Z.Abs().Above(1e-9)).And(low.Less(high)).And(touches[0].Or(touches[1]))
-	// If one end is above the margin, the other one counts twice, unless it is an end of the capsule's line.
+	// If one end is farther apart, the other one counts twice, unless it is an end of the capsule's line.
 	first := chooseTouch(touches[0], ends[0], ends[1])
 	second := chooseTouch(touches[1], ends[1], ends[0])
 	twice := touches[0].And(touches[1]).Or(touches[0].And(low.Above(0))).Or(touches[1].And(high.Less(constant(1))))

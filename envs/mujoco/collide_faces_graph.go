@@ -84,8 +84,7 @@ func (m *Model) polytope(geom int) *Hull {
 // spreads reports whether MuJoCo finds several contacts of a pair whose faces touch.
 func (s *System) spreads(p geomPair) bool {
 	m := s.model
-	return m.Opt.DisableFlags&DisableMultiCCD == 0 && p.margin == 0 && m.polytope(p.geom[0]) != nil &&
-		m.polytope(p.geom[1]) != nil
+	return m.Opt.DisableFlags&DisableMultiCCD == 0 && m.polytope(p.geom[0]) != nil && m.polytope(p.geom[1]) != nil
 }
 
 // searchesFaces reports whether some do.
@@ -264,6 +263,7 @@ type facing struct {
 	Size      *Node // of both, 1 for a mesh, [3, 2, 1, n]
 	Turn      *Node // the axes of their frames, [3 coordinates, 3 axes, 2, 1, n]
 	Center    *Node // [3, 2, 1, n]
+	Apart     *Node // corners may be above a face by as much, [1, n]
 	// Round marks cylinders and capsules, [2, 1, n], and Rim is where their edges begin, for size 1, [3, 2, 1, n]; nil if
 	// there are none.
 	Round, Rim *Node
@@ -369,7 +369,7 @@ func (f facing) touch(p *polytopes) (out touching) {
 
 	// What lies in the face that cuts, and on its inner side.
 	base := drawing.Cutter.row(ScalarZero(g, dtypes.Int32))
-	cut := drawing.Subject.clip(drawing.Cutter, up).below(base, up)
+	cut := drawing.Subject.clip(drawing.Cutter, up).below(xla.Store(Add(base, Mul(up, f.Apart))), up)
 	many := xla.Store(LogicalAnd(touches, GreaterThan(cut.Count, ConstAs(cut.Count, faceContacts))))
 	quad := polygon{cut.Point, either(many, cut.Count, ZerosLike(cut.Count))}.quadrilateral()
 	edgeAlong := point(ownEdge(slotted(along, atEdge)))
@@ -394,10 +394,9 @@ func (f facing) touch(p *polytopes) (out touching) {
 	corner := xla.Store(Stack(corners, 1)) // [3, 4, n]
 	wide := func(v *Node) *Node { return InsertAxes(v, 1) }
 	above := dot(Sub(corner, wide(base)), wide(up))
-	depth := xla.Store(Mul(Abs(above), InsertAxes(Abs(dot(up, direction)), 0)))
-	out.Distance = Neg(depth)
+	out.Distance = xla.Store(Mul(above, InsertAxes(Abs(dot(up, direction)), 0)))
 	out.Point = xla.Store(Add(Sub(corner, Mul(wide(up), InsertAxes(above, 0))),
-		Mul(wide(direction), InsertAxes(MulScalar(depth, 0.5), 0))))
+		Mul(wide(direction), InsertAxes(MulScalar(out.Distance, -0.5), 0))))
 	return out
 }
 
@@ -469,7 +468,7 @@ func (c *contactSet) spread(found overlap) touches {
 	start := state{found, touches{Rows: found.Distance.Rows,
 		Distance: xla.Store(either(alone, Reshape(found.Distance.Node, 1, n), Const(g, float32(far)))),
 		Point:    single(found.Point), Normal: single(found.Descent.Direction)}}
-	touch := LogicalAny(LessThan(found.Distance.Node, ZerosLike(found.Distance.Node)))
+	touch := LogicalAny(found.Distance.Less(found.Margin).Node)
 	end := xla.When(touch, start, func(turn *Node, at state) state {
 		at.Touches = c.spreadFaces(turn, at.Found, at.Touches)
 		return at
@@ -506,7 +505,8 @@ func (c *contactSet) spreadFaces(zero *Node, found overlap, alone touches) touch
 	turn := d.Solids[1].Turn
 	f := facing{Direction: stacked(directions[:]...), Vertex: both(vertex[0], vertex[1]), Size: stacked(sizes[:]...),
 		Turn: xla.Store(Stack([]*Node{stacked(unit(rows, 0), turn.X), stacked(unit(rows, 1), turn.Y),
-			stacked(unit(rows, 2), turn.Z)}, 1)), Center: stacked(d.Solids[0].Center, d.Solids[1].Center)}
+			stacked(unit(rows, 2), turn.Z)}, 1)), Center: stacked(d.Solids[0].Center, d.Solids[1].Center),
+		Apart: Reshape(ConvertDType(found.Apart.Spread(zero.Graph(), copies), dtypes.Float64), 1, n)}
 	if c.polytopes.round {
 		f.Round, f.Rim = both(round[0], round[1]), stacked(rims[:]...)
 	}

@@ -76,15 +76,6 @@ func (m *Model) margins(p Pair) (margin, gap float64) {
 	return m.GeomMargin[p.Geom1] + m.GeomMargin[p.Geom2], m.GeomGap[p.Geom1] + m.GeomGap[p.Geom2]
 }
 
-// lieOtherwise reports whether shapes with margins have other contacts than in MuJoCo where their faces lie on each other:
-// it looks for those of boxes and meshes, and of capsules on cylinders, as far apart as the margin and the gap.
-func (m *Model) lieOtherwise(p Pair) bool {
-	kind := m.shapes([2]int{p.Geom1, p.Geom2})
-	margin, gap := m.margins(p)
-	return m.Opt.DisableFlags&DisableMultiCCD == 0 &&
-		(searched(kind) && m.polytope(p.Geom1) != nil && m.polytope(p.Geom2) != nil && margin+gap > 0 || kind == [2]GeomType{Capsule, Cylinder} && gap > 0)
-}
-
 // field returns the height field of a geom; nil if it is none or the model lacks its data.
 func (m *Model) field(geom int) *HeightField {
 	if id := m.GeomDataID[geom]; m.GeomType[geom] == HField && id >= 0 && id < len(m.Fields) {

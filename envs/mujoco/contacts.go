@@ -25,6 +25,7 @@ type contactSet struct {
 	hulls     []Hull            // of the second geoms of each pair, if they are meshes
 	shapes    [2]convexSide     // of pairs of convex shapes
 	polytopes *polytopes        // those whose faces have several contacts, if there are any
+	apart     algebra.Num       // how far apart faces may be whose contacts these are: margin and gap, of each pair
 	bounds    [2]algebra.Vector // half the sizes of boxes that contain these shapes, in their frames
 	fields    []*HeightField    // of the first geoms of each pair, if they are height fields
 	cells     [2]int            // that a pair touches at most along the axes of such a field
@@ -111,7 +112,7 @@ type geomPair struct {
 	geom           [2]int
 	dim            int
 	friction       [5]float64
-	margin         float64
+	margin, gap    float64
 	solref         [2]float64
 	solimp         [5]float64
 	solrefFriction [2]float64
@@ -121,11 +122,12 @@ type geomPair struct {
 func (s *System) parameters(pair Pair) geomPair {
 	m := s.model
 	if i := pair.Explicit; i >= 0 {
-		return geomPair{[2]int{pair.Geom1, pair.Geom2}, m.PairDim[i], m.PairFriction[i], m.PairMargin[i], m.PairSolRef[i],
-			m.PairSolImp[i], m.PairSolRefFriction[i]}
+		return geomPair{[2]int{pair.Geom1, pair.Geom2}, m.PairDim[i], m.PairFriction[i], m.PairMargin[i], m.PairGap[i],
+			m.PairSolRef[i], m.PairSolImp[i], m.PairSolRefFriction[i]}
 	}
 	a, b := pair.Geom1, pair.Geom2
-	p := geomPair{geom: [2]int{a, b}, dim: m.ConDim(pair), margin: m.GeomMargin[a] + m.GeomMargin[b]}
+	p := geomPair{geom: [2]int{a, b}, dim: m.ConDim(pair)}
+	p.margin, p.gap = m.margins(pair)
 	friction := m.GeomFriction[a]
 	for i, other := range m.GeomFriction[b] {
 		friction[i] = max(friction[i], other)
@@ -479,6 +481,7 @@ func (s *System) contactSet(m Model, c collision, groups [2]int, list []geomPair
 			s.prepareFaces(set, list)
 		}
 	}
+	set.apart = algebra.ColumnOf(list, func(p geomPair) float64 { return p.margin + p.gap })
 	list = slices.Repeat(list, c.points)
 	for i := range set.friction {
 		set.friction[i] = algebra.ColumnOf(list, func(p geomPair) float64 {

@@ -80,7 +80,7 @@ func batchFirst(t *testing.T, x *tensors.Tensor) [][]float64 {
 // comparison prepares a golden model, of which four are of contacts between convex shapes. Those with equalities are
 // compiled in parts, as [System.Agree] does with large ones.
 func (g golden) comparison() comparison {
-	convex := slices.Contains([]string{"own_cans", "own_faces", "own_hulls", "own_round", "own_upright"}, g.name)
+	convex := slices.Contains([]string{"own_cans", "own_faces", "own_gaps", "own_hulls", "own_round", "own_upright"}, g.name)
 	s := must.Get(NewSystem(g.model, Options{IgnorePairs: !convex}))
 	s.parted = len(s.equal) > 0
 	return comparison{System: s, reference: g.arrays}
@@ -88,9 +88,9 @@ func (g golden) comparison() comparison {
 
 // onGo are golden models that XLA compiles for seconds and the pure Go backend runs in fractions of that. The others have
 // all integrators and cones, too.
-var onGo = []string{"dmc_finger", "gym_ant", "own_activations", "own_cables", "own_cans", "own_faces", "own_fields", "own_ground",
-	"own_hulls", "own_muscles", "own_round", "own_stiff", "own_spinning", "own_thrusters", "own_ties", "own_upright",
-	"own_wraps"}
+var onGo = []string{"dmc_finger", "gym_ant", "own_activations", "own_cables", "own_cans", "own_faces", "own_fields",
+	"own_gaps", "own_ground", "own_hulls", "own_muscles", "own_round", "own_stiff", "own_spinning", "own_thrusters", "own_ties",
+	"own_upright", "own_wraps"}
 
 // Forces, accelerations, steps and rollouts agree with MuJoCo: on XLA, except that only thorough tests compile models of
 // onGo.

@@ -59,7 +59,7 @@ func (c *contactSet) taken(from taken, width int) (one contactSet, places [2]pla
 	pairs := from.Near.Queue.next(from.Turn, width)
 	pick := func(x algebra.Num) algebra.Num { return pickAt(x, pairs) }
 	one = *c
-	one.margin = pick(c.margin.Slice(0, len(c.geoms)))
+	one.margin, one.apart = pick(c.margin.Slice(0, len(c.geoms))), pick(c.apart)
 	left := from.Near.Numbers
 	vector := func() algebra.Vector {
 		v := algebra.Vector{X: left[0], Y: left[1], Z: left[2]}.Each(pick)

@@ -190,7 +190,7 @@ const maxPairs = 20_000
 // contacts returns the pairs whose contacts are modelled. It refuses or notes the others.
 func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) {
 	touching := map[int]bool{}
-	unknown, kinds, apart, otherwise := map[[2]GeomType][]Pair{}, [][2]GeomType{}, 0, 0
+	unknown, kinds, apart := map[[2]GeomType][]Pair{}, [][2]GeomType{}, 0
 	all := c.Pairs()
 	if o.Contacts != nil {
 		all = c.limit(all, o.Contacts)
@@ -215,13 +215,6 @@ func (c *checker) contacts(o Options, note func(string, ...any)) (pairs []Pair) 
 			continue
 		}
 		pairs = append(pairs, p)
-		if c.lieOtherwise(p) {
-			otherwise++
-		}
-	}
-	if otherwise > 0 {
-		note("%d pairs of geoms with a margin or a gap have other contacts than in MuJoCo where their faces lie on each other",
-			otherwise)
 	}
 	if apart > 0 {
 		note("%d pairs of the robot's own geoms did not touch in random poses and are left out", apart)
