@@ -231,12 +231,10 @@ func (s solid) farthestCorner(direction algebra.Vector) *Node {
 		switch kind {
 		case Mesh:
 			corner = either(s.is(kind), s.farthestVertex(d), corner)
-		case Cylinder, Capsule:
-			below := len(unitCapsule.Vertices) / 2
-			if kind == Cylinder {
-				below = len(unitCylinder.Vertices) / 2
-			}
-			corner = either(s.is(kind), row(MulScalar(OneMinus(bit(d.Z)), below)), corner)
+		case Cylinder:
+			corner = either(s.is(kind), row(MulScalar(OneMinus(bit(d.Z)), len(unitCylinder.Vertices)/2)), corner)
+		case Capsule:
+			corner = either(s.is(kind), row(OneMinus(bit(d.Z))), corner)
 		}
 	}
 	return corner
