@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -101,7 +100,7 @@ func captioned(picture image.Image, text string) image.Image {
 	canvas := vgimg.NewWith(vgimg.UseWH(size.X, size.Y), vgimg.UseDPI(72)) // a point is a pixel
 	canvas.DrawImage(vg.Rectangle{Max: size}, picture)
 	canvas.SetColor(color.Black)
-	canvas.FillString(font.DefaultCache.Lookup(plot.DefaultFont, 22), vg.Point{X: 16, Y: size.Y - 32}, text)
+	canvas.FillString(font.DefaultCache.Lookup(font.Font{Typeface: "Liberation", Variant: "Sans"}, 22), vg.Point{X: 16, Y: size.Y - 32}, text)
 	whole := image.NewRGBA(picture.Bounds())
 	draw.Draw(whole, whole.Bounds(), canvas.Image(), image.Point{}, draw.Src)
 	for i, value := range whole.Pix {

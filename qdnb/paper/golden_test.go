@@ -185,9 +185,9 @@ func described(t *testing.T, shown any, err error) (text string) {
 	return text + "\n"
 }
 
-// Every output of a plan is in testdata/shown: what it shows, the runs that its caption names, what it says is missing, or why it is absent, in one line.
-// Absence is no failure of a notebook, unless the data are rows without a folder. After an intended change, run go test
-// -update and read what changed.
+// Every output of a plan is in testdata/shown: what it shows, the runs that its caption names, what it says is missing, or
+// why it is absent, in one line. Absence is no failure of a notebook, unless the data are rows without a folder. After an
+// intended change, run go test -update and read what changed.
 func TestShown(t *testing.T) {
 	outputs := shown()
 	for name, data := range plans(t) {

@@ -462,6 +462,11 @@ func listChooses(t *testing.T, b *browser) {
 	b.eval(`document.querySelector("ol").focus()`, nil)
 	b.press("ArrowUp") // skips the entry without a film
 	b.wait(`document.documentElement.dataset.film === "2"`)
+	errtest.Equal(t, "lines of a long name", b.text(`(() => {
+		const name = document.querySelector("li .of"), line = name.offsetHeight;
+		name.textContent = "gait 1023";
+		return name.offsetHeight / line;
+	})()`), "1")
 }
 
 // In a frame of another page, the page takes the height that it needs.
