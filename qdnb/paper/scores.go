@@ -398,19 +398,10 @@ func rewardMethods() (list []string) {
 func Claims(data *Data, ids ...string) (*tables.Table, error) {
 	t := &tables.Table{Caption: "The paper's statements, and the evidence of these runs",
 		Header: []string{"statement", "verdict", "evidence: medians (± standard deviation)", "compared", "seeds"}}
-	used := map[string]bool{}
 	var reasons []string
 	open := map[string][]string{} // IDs by reason
-	for _, r := range claims.Check(data.Tables) {
-		wanted := len(ids) == 0
-		for _, id := range ids {
-			if r.ID == id || strings.HasPrefix(r.ID, id+"-") {
-				wanted, used[id] = true, true
-			}
-		}
-		if !wanted {
-			continue
-		}
+	checked := claims.Check(data.Tables, ids...)
+	for _, r := range checked {
 		row := tables.Row(fmt.Sprintf("%s (%s)", r.Claim, r.Where), string(r.Verdict), r.Evidence, r.Scope, r.Seeds())
 		if row[1].Bold = r.Verdict != claims.Undecided; !row[1].Bold {
 			if open[r.Reason] == nil {
@@ -421,7 +412,7 @@ func Claims(data *Data, ids ...string) (*tables.Table, error) {
 		t.Rows = append(t.Rows, row)
 	}
 	for _, id := range ids {
-		if !used[id] {
+		if !slices.ContainsFunc(checked, func(r claims.Result) bool { return r.Has(id) }) {
 			return nil, names.Wrongf("unknown claim %q: `qdnb claims` lists the IDs", id)
 		}
 	}

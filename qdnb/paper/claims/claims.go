@@ -64,11 +64,15 @@ type Result struct {
 	MaxSeeds int `json:"max_seeds"`
 }
 
-// Check checks all claims.
-func Check(t *results.Tables) []Result {
+// Check checks the claims that have one of the IDs (see [Result.Has]), or all without IDs.
+func Check(t *results.Tables, ids ...string) []Result {
 	cut := t.EqualShares()
-	return lists.Map(list, func(c claim) Result { return c.result(t, cut) })
+	chosen := lists.Where(list, func(c claim) bool { return len(ids) == 0 || slices.ContainsFunc(ids, Result{ID: c.id}.Has) })
+	return lists.Map(chosen, func(c claim) Result { return c.result(t, cut) })
 }
+
+// Has reports whether an ID is the claim's, or its beginning before a hyphen.
+func (r Result) Has(id string) bool { return r.ID == id || strings.HasPrefix(r.ID, id+"-") }
 
 func (c claim) result(t, cut *results.Tables) Result {
 	d := &check{whole: t, cut: t, timed: true, best: map[string]int{}}
