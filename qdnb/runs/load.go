@@ -53,10 +53,23 @@ func LoadFrom(root, target string) (*Run, error) {
 		advice := "train it first"
 		if others := nearby(prefix); dir == "" && len(others) > 0 {
 			advice = "did you mean " + strings.Join(others, " or ") + "?"
+		} else if others := similar(root, prefix); len(others) > 0 {
+			advice += ", or did you mean " + strings.Join(others, " or ") + "?"
 		}
 		return nil, names.Wrongf("no run %q, neither as a folder nor in %s; %s", target, root, advice)
 	}
 	return nil, names.Wrongf("%d runs begin with %q; give a longer prefix:%s", len(found), target, candidates(found))
+}
+
+// similar returns at most three names of runs in a folder, without their hashes, that a misspelt name may mean.
+func similar(root, name string) []string {
+	var known []string
+	configs, _ := filepath.Glob(filepath.Join(root, "*", configFile))
+	for _, config := range configs {
+		known = lists.With(known, hashInName.ReplaceAllString(filepath.Base(filepath.Dir(config)), ""))
+	}
+	found := names.Nearest(hashInName.ReplaceAllString(name, ""), known)
+	return found[:min(len(found), 3)]
 }
 
 // nearby returns at most three runs with a prefix in other folders "runs" than the default one.
