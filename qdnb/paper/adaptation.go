@@ -222,14 +222,7 @@ func (d *Data) adaptation(labels []string, experiment string, average func([]flo
 	if err != nil {
 		return figures.Grid{}, err
 	}
-	var targets []figures.Interval
-	for _, label := range labels {
-		if scores := d.TargetMeans(label); len(scores) > 0 {
-			low, high := stats.Quartiles(scores)
-			targets = append(targets, figures.Interval{Name: label, Value: average(scores), Low: low, High: high, Points: scores})
-		}
-	}
-	if len(targets) > 0 {
+	if targets := d.targets(labels, average); len(targets) > 0 {
 		panel, err := figures.Intervals(figures.Axes{Title: "ant-maze", XLabel: "Best fitness, mean over targets"}, targets...)
 		if err != nil {
 			return figures.Grid{}, err
@@ -242,6 +235,18 @@ func (d *Data) adaptation(labels []string, experiment string, average func([]flo
 		expected = rewardMethods()
 	}
 	return figures.Grid{Panels: rows, Note: lacking(expected, labels)}, nil
+}
+
+// targets averages the scores of each label's seeds for moved targets, with their quartiles. Labels without scores are
+// left out.
+func (d *Data) targets(labels []string, average func([]float64) float64) (rows []figures.Interval) {
+	for _, label := range labels {
+		if scores := d.TargetMeans(label); len(scores) > 0 {
+			low, high := stats.Quartiles(scores)
+			rows = append(rows, figures.Interval{Name: label, Value: average(scores), Low: low, High: high, Points: scores})
+		}
+	}
+	return rows
 }
 
 // multiplierRows makes the two rows of panels over multipliers, a column for each environment with

@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/stats"
 )
 
 // curve adds a training run with rows of env_steps, seconds, max_fitness, coverage and qd_score.
@@ -140,6 +141,14 @@ func adapted(t *testing.T) *Data {
 			multipliers[1:2], score)
 	}
 	return f.open(t)
+}
+
+// The quartiles of targets; those of multipliers are in testdata/shown/adaptation.txt.
+func TestQuartilesOfTargets(t *testing.T) {
+	got := adapted(t).targets([]string{"map-elites", "aurora", "dads-reward"}, stats.Median)
+	errtest.Equal(t, "targets", got, []figures.Interval{
+		{Name: "map-elites", Value: -230, Low: -275, High: -215, Points: []float64{-200, -220, -240, -380}},
+		{Name: "dads-reward", Value: -165, Low: -187.5, High: -157.5, Points: []float64{-150, -160, -170, -240}}})
 }
 
 // Limits of gains do not extend to where they say little.
