@@ -20,8 +20,9 @@ EXPECT_PNG ?= 1
 TEST_TIMEOUT ?= 900
 
 # Go's compiler, linker and checks, and the tests of the Go backend, collect garbage after their heap has grown fivefold,
-# not twofold: they take a fifth to a third less processor time, and up to 2.5 times the memory.
+# not twofold: they take a tenth to a third less processor time, and up to 2.5 times the memory, but no more than the limit.
 setup compile lint test: export GOGC ?= 400
+setup compile lint test: export GOMEMLIMIT ?= 2GiB
 
 .PHONY: help
 help: ## list the targets

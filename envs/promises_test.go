@@ -32,21 +32,19 @@ func environment(t *testing.T, name string, options ...envs.Option) envs.Env {
 }
 
 // All environments keep the promises of package envtest. XLA, which takes up to fifteen seconds to compile
-// one, gets one of each kind, except in the long tests.
+// one, gets three of them, except in the long tests.
 func TestPromises(t *testing.T) {
 	for _, name := range envs.Names() {
 		if strings.Contains(name, "-v5") && name != "Hopper-v5" && os.Getenv("QDNB_LONG") == "" {
-			continue // as TestGymnasium covers them
+			continue // as TestGymnasium covers them; a step of the hopper's copies ends when all have converged
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // nearly all of the time is compilation, which uses one core
 			var suite envtest.Suite
 			slow := name == "ant-trap" || name == "ant-maze" || name == "halfcheetah-hurdles" ||
-				strings.HasPrefix(name, "humanoid") || strings.Contains(name, "-v5")
+				strings.HasPrefix(name, "humanoid")
 			switch long := os.Getenv("QDNB_LONG") != ""; {
 			case long || slices.Contains([]string{"pointmaze", "arm", "walker-uni"}, name):
-			case name == "Hopper-v5": // whose copies must be independent, though a step ends when all have converged
-				suite.Platforms = []*xla.Platform{xlatest.Best(t)}
 			default:
 				suite.Platforms = []*xla.Platform{xlatest.Pure(t)}
 				if slow {

@@ -401,7 +401,7 @@ func manySums() *envs.BlackBox {
 // With a descriptor of 16 components, Discount Model Search fills more cells than CMA-MAE, all of
 // whose solutions share few thresholds.
 func TestDMSExploresManyDimensions(t *testing.T) {
-	p, box := xlatest.Best(t), manySums()
+	p, box := xlatest.Quick(t), manySums()
 	task := scoring.NewTask(box, nil, 1)
 	var centroids []float32
 	for i := range 256 * 16 {
@@ -411,7 +411,7 @@ func TestDMSExploresManyDimensions(t *testing.T) {
 	dms, mae := defaultDMS(box.Facts), defaultCMAMAE(box.Facts)
 	for name, h := range map[string]*MapElites{"dms": dms, "cma-mae": mae} {
 		s := searchOf(t, p, task, partsOf(h, task), settings{Batch: 540, Seed: 5, Centroids: npz.Of(centroids, 256, 16)})
-		for _, f := range steps(t, s, 40)[39].Fitnesses {
+		for _, f := range steps(t, s, 15)[14].Fitnesses {
 			scores[name] += max(f, 0)
 		}
 	}
