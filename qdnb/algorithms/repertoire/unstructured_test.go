@@ -379,7 +379,7 @@ func randomBatch(rng *rand.Rand, p, d, steps int, firstIdentity int) (batch cand
 var thresholds = []float32{0, 0.25, 0.5, 1, 1.25, 3, -1}
 
 func TestUnstructuredIsTheOraclesArchive(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		sizes := []struct{ slots, batch, dims, steps int }{{12, 30, 2, 9}, {40, 25, 3, 7}, {1, 1, 1, 3}, {1, 6, 2, 3},
 			{2, 9, 2, 5}, {8, 8, 1, 30}, {64, 7, 5, 4}}
 		if p.Kind != backend.Go {
