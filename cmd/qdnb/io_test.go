@@ -269,7 +269,7 @@ func TestFullDisk(t *testing.T) {
 	succeed(t, append([]string{"train", "--runs", filepath.Join(root, "runs"), "--generations", "1"}, small...)...)
 	shipped := must.Get(filepath.Abs("../../notebooks/results-paper"))
 	for _, command := range []string{"show map-elites --figures figures", "show map-elites --html a.html",
-		"show map-elites --gif a.gif", "export --run map-elites --repertoire --out a.npz",
+		"show map-elites --gif a.gif --films 1", "export --run map-elites --repertoire --out a.npz",
 		"sweep results --plan " + shipped + "/plan.jsonl --out results",
 		"figures --in " + shipped + " --only table-3 --out figures"} {
 		cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 0; exec "$@"`, "sh", program}, strings.Fields(command)...)...)

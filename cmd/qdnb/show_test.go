@@ -108,7 +108,7 @@ func TestShowMakesPages(t *testing.T) {
 		{page, []string{skilled, "--html", page}},
 		{page, []string{skilled, "--html", page, "--skill", "1"}},
 		{filepath.Join(run.Dir, "figures", "cell-"+cell+".html"), []string{elites, "--cell", cell}},
-		{animation, []string{elites, "--gif", animation}},
+		{animation, []string{elites, "--gif", animation, "--films", "2"}},
 		{animation, []string{elites, "--gif", animation, "--cell", cell}},
 		{animation, []string{skilled, "--gif", animation}},
 	} {
