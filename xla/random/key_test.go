@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"math"
+	"math/bits"
 	"slices"
 	"testing"
 
@@ -251,7 +252,7 @@ func TestWordsAreUniform(t *testing.T) {
 		n := float64(len(words) - 1)
 		pairs := make([]float64, 1<<16)
 		var bytes [4][256]float64
-		var equal [32][32]float64 // bit i of a word and bit j of the next
+		var planes [2][32][1<<13 + 1]uint64 // bit i of all words but the last, and of the next ones
 		for i, word := range words[1:] {
 			before := words[i]
 			pairs[before>>24<<8|word>>24]++
@@ -259,18 +260,20 @@ func TestWordsAreUniform(t *testing.T) {
 				bytes[i][byte(word>>(8*i))]++
 			}
 			for bit := range 32 {
-				same := word ^ -(before >> bit & 1) // the word, or its complement
-				for j := range 32 {
-					equal[bit][j] += float64(same >> j & 1)
-				}
+				planes[0][bit][i/64] |= uint64(before>>bit&1) << (i % 64)
+				planes[1][bit][i/64] |= uint64(word>>bit&1) << (i % 64)
 			}
 		}
 		chiSquared(t, what+": pairs of neighbours' high bytes", pairs, n)
 		for i := range 4 {
 			chiSquared(t, fmt.Sprintf("%s: byte %d", what, i), bytes[i][:], n)
 		}
-		for i := range equal {
-			for j, c := range equal[i] {
+		for i := range planes[0] {
+			for j := range planes[1] {
+				c := n
+				for k, word := range planes[0][i] {
+					c -= float64(bits.OnesCount64(word ^ planes[1][j][k]))
+				}
 				if off := (c - n/2) / (math.Sqrt(n) / 2); math.Abs(off) > 5 {
 					t.Errorf("%s: bit %d and bit %d of the next word are equal %.1f standard deviations too often", what, i, j, off)
 				}
