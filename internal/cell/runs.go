@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html"
 	"maps"
 	"os"
 	"path"
@@ -147,6 +148,15 @@ func Caption() string {
 		parts = append(parts, named(others))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// CaptionHTML returns the caption as a line of a page.
+func CaptionHTML() string {
+	text := Caption()
+	if text == "" {
+		return ""
+	}
+	return `<div style="font-size:0.75em;color:gray">` + html.EscapeString(text) + "</div>\n"
 }
 
 // drawnOf returns the runs of a plan that the output shows. One that opens runs shows these, and read the results of

@@ -475,7 +475,8 @@ func TestLoadTellsSeedsApart(t *testing.T) {
 		filepath.Base(dirs[1])[:len("map-elites-arm-1-abc")]: 1, "map-elites-arm-1-": 1} {
 		errtest.Equal(t, "seed of "+target, must.Get(LoadFrom(root, target)).Config.Seed, seed)
 	}
-	errtest.Want(t, errtest.Of(LoadFrom(root, "map-elits-arm-1-0badcafe")), "no run", "train it first, or did you mean map-elites-arm-1?")
+	errtest.Want(t, errtest.Of(LoadFrom(root, "map-elits-arm-1-0badcafe")), "no run",
+		"train it first, or did you mean map-elites-arm-1?")
 	must.Do(os.Remove(filepath.Join(dirs[11], configFile)))
 	must.Do(os.WriteFile(filepath.Join(dirs[1], configFile), []byte("{"), 0o666))
 	// a run that cannot be read is not a missing run, which would be trained again

@@ -313,11 +313,8 @@ func (t *Table) Save(path string) error {
 // alternative.
 func (t *Table) Show(name string) error {
 	if cell.In() {
-		page := t.HTML()
-		if runs := cell.Caption(); runs != "" {
-			page += "<div style=\"font-size:0.75em;color:gray\">" + hypertext(runs) + "</div>\n"
-		}
-		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: page, protocol.MIMETextPlain: t.Text()})
+		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: t.HTML() + cell.CaptionHTML(),
+			protocol.MIMETextPlain: t.Text()})
 	}
 	if writerOf(name) != nil {
 		return t.Save(name)

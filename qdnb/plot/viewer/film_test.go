@@ -360,9 +360,10 @@ func TestShowSavesAPage(t *testing.T) {
 	errtest.Want(t, Skill(&scene.Film{}).Show("broken"), "a film without frames")
 }
 
-// In a notebook a picture precedes the page, for untrusted notebooks.
+// In a notebook a picture precedes the page, for untrusted notebooks, and the run follows it.
 func TestShowInANotebook(t *testing.T) {
 	for name, p := range map[string]*Page{"a map": grid(t, 3, 2, 4), "a film": Skill(crawler(1, 4))} {
+		cell.Uses("runs/a-0-1a2b3c4d", 1)
 		outputs := celltest.Displayed(t, func() error { return p.Show("page") })
 		errtest.Equal(t, name, len(outputs), 2)
 		data, _ := outputs[0].Data[protocol.MIMEImagePNG].([]byte)
@@ -379,8 +380,9 @@ func TestShowInANotebook(t *testing.T) {
 			t.Errorf("%s: the picture has %d colours", name, n)
 		}
 		text, _ := outputs[1].Data[protocol.MIMETextHTML].(string)
-		if want, _ := p.Frame(); text != want || !strings.HasPrefix(text, "<iframe ") {
-			t.Errorf("%s: the page is %.80q", name, text)
+		frame, _ := p.Frame()
+		if end, ok := strings.CutPrefix(text, frame); !ok || !strings.Contains(end, ">run 1a2b3c4d<") {
+			t.Errorf("%s: the page is %.80q, and %s follows", name, text, end)
 		}
 	}
 }

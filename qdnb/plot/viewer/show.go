@@ -98,7 +98,7 @@ func (p *Page) display() error {
 		int(math.Round(float64(size.Y)/dense))); err != nil {
 		return err
 	}
-	return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: frame})
+	return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: frame + cell.CaptionHTML()})
 }
 
 const (
