@@ -17,9 +17,11 @@ import (
 // Agreement says how well a stage of the engine agrees with MuJoCo: by the norm of the differences over
 // that of MuJoCo's numbers, for each of some states or rollouts.
 type Agreement struct {
-	Stage         string
-	Errors        []float64 // sorted
-	Median, Worst float64   // that are allowed
+	Stage  string
+	Errors []float64 // sorted
+	// Typical are the errors of which the median is: where rounding allows more, less than among Errors. Nil: Errors.
+	Typical       []float64
+	Median, Worst float64 // that are allowed
 	// Chaotic is the number of rollouts that are compared only until rounding of their states changes them in MuJoCo,
 	// and Share the part of the time of all rollouts that is compared. Those that change at once have no error.
 	Chaotic int
@@ -33,10 +35,14 @@ func (a Agreement) OK() bool {
 
 // Middle is the median of the errors, or 0 if there are none.
 func (a Agreement) Middle() float64 {
-	if len(a.Errors) == 0 {
+	of := a.Typical
+	if of == nil {
+		of = a.Errors
+	}
+	if len(of) == 0 {
 		return 0
 	}
-	return a.Errors[len(a.Errors)/2]
+	return of[len(of)/2]
 }
 
 // Largest is the worst error, or 0 if there are none.
@@ -216,15 +222,27 @@ func relative(a, b []float64, scale float64) float64 {
 	return math.MaxFloat64
 }
 
-// compare adds the agreement of a stage, relative to a scale of each state.
-func (c *comparison) compare(stage string, got, want [][]float64, scale func(i int) float64, median, worst float64) {
+// compare adds the agreement of a stage, relative to a size of each state. Both the median and the worst error may be as
+// large as what rounding allows; noise is what that changes, nil for nothing.
+func (c *comparison) compare(stage string, got, want [][]float64, size, noise func(i int) float64, median, worst float64) {
 	a := Agreement{Stage: stage + c.title, Median: median, Worst: worst}
 	for i := range want {
-		a.Errors = append(a.Errors, relative(got[i], want[i], scale(i)))
+		scale := func(allowed float64) float64 {
+			if noise == nil {
+				return size(i)
+			}
+			return max(size(i), rounding/allowed*noise(i))
+		}
+		a.Errors = append(a.Errors, relative(got[i], want[i], scale(worst)))
+		a.Typical = append(a.Typical, relative(got[i], want[i], scale(median)))
 	}
 	slices.Sort(a.Errors)
+	slices.Sort(a.Typical)
 	c.found = append(c.found, a)
 }
+
+// sizes are those of vectors.
+func sizes(of [][]float64) func(i int) float64 { return func(i int) float64 { return norm(of[i]) } }
 
 // poses compares where the bodies are, and their centre of mass, in the states for which the reference has them.
 func (c *comparison) poses(kind string) {
@@ -250,14 +268,14 @@ func (c *comparison) poses(kind string) {
 			}
 		}
 	}
-	c.compare("positions of bodies", out[0], places, func(i int) float64 { return norm(places[i]) }, 1e-6, 1e-5)
-	c.compare("rotations of bodies", out[1], turns, func(i int) float64 { return norm(turns[i]) }, 1e-6, 1e-5)
+	c.compare("positions of bodies", out[0], places, sizes(places), nil, 1e-6, 1e-5)
+	c.compare("rotations of bodies", out[1], turns, sizes(turns), nil, 1e-6, 1e-5)
 	centers := c.rows(kind + "subtree_com")
 	for i := range centers {
 		centers[i] = centers[i][:3] // of everything
 	}
 	if !c.fixedMass() {
-		c.compare("centre of mass", out[2], centers, func(i int) float64 { return norm(centers[i]) }, 1e-6, 1e-5)
+		c.compare("centre of mass", out[2], centers, sizes(centers), nil, 1e-6, 1e-5)
 	}
 }
 
@@ -319,13 +337,13 @@ func (c *comparison) forces(kind string) {
 		if stage[0] == "qacc_smooth" {
 			median, worst = 1e-5, 1e-4
 		}
-		scale := func(i int) float64 { return norm(want[i]) }
+		var changes func(i int) float64
 		// Sums that may cancel are compared with what rounding of the state changes, which golden files lack.
 		at := map[string]int{"qfrc_bias": 4, "qfrc_passive": 5, "qacc_smooth": 6, "qfrc_actuator": 7}[stage[0]]
 		if noise := c.rows(kind + "noise"); at > 0 && len(noise) > 0 && at < len(noise[0]) {
-			scale = func(i int) float64 { return max(norm(want[i]), rounding/worst*noise[i][at]) }
+			changes = func(i int) float64 { return noise[i][at] }
 		}
-		c.compare(stage[1], out[i], want, scale, median, worst)
+		c.compare(stage[1], out[i], want, sizes(want), changes, median, worst)
 	}
 }
 
@@ -374,10 +392,8 @@ func (c *comparison) steps(kind string) {
 	q, v, u := c.rows(kind+"qpos"), c.rows(kind+"qvel"), c.rows(kind+"ctrl")
 	qacc, smooth, noise := c.rows(kind+"qacc"), c.rows(kind+"qacc_smooth"), c.rows(kind+"noise")
 	const median, worst = 1e-5, 1e-4
-	scale := func(want [][]float64, k int) func(i int) float64 {
-		return func(i int) float64 { return max(norm(want[i]), rounding/worst*noise[i][k]) }
-	}
-	acceleration := func(i int) float64 { return max(norm(qacc[i]), norm(smooth[i]), rounding/worst*noise[i][0]) }
+	changes := func(k int) func(i int) float64 { return func(i int) float64 { return noise[i][k] } }
+	acceleration := func(i int) float64 { return max(norm(qacc[i]), norm(smooth[i])) }
 	zero := make([][]float64, len(v))
 	for i := range zero {
 		zero[i] = make([]float64, len(v[i]))
@@ -392,7 +408,7 @@ func (c *comparison) steps(kind string) {
 				d.Acceleration), c.dofs)}
 		})[0]
 	}
-	c.compare("accelerations", now, qacc, acceleration, median, worst)
+	c.compare("accelerations", now, qacc, acceleration, changes(0), median, worst)
 	for _, stage := range []struct {
 		title, name string
 		more, noise int // physics steps, index
@@ -401,8 +417,8 @@ func (c *comparison) steps(kind string) {
 			at = c.step(at, u)
 		}
 		position, velocity := c.rows(kind+stage.name+"qpos"), c.rows(kind+stage.name+"qvel")
-		c.compare("positions after a "+stage.title, at.q, position, scale(position, 2), median, worst)
-		c.compare("velocities after a "+stage.title, at.v, velocity, scale(velocity, stage.noise), median, worst)
+		c.compare("positions after a "+stage.title, at.q, position, sizes(position), changes(2), median, worst)
+		c.compare("velocities after a "+stage.title, at.v, velocity, sizes(velocity), changes(stage.noise), median, worst)
 	}
 }
 

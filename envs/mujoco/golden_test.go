@@ -234,3 +234,15 @@ func TestChaoticRollouts(t *testing.T) {
 	}
 	errtest.Equal(t, "the error of NaN", relative([]float64{math.NaN()}, []float64{1}, 1), math.MaxFloat64)
 }
+
+// The median may be as large as what rounding changes in MuJoCo, as the worst error may.
+func TestErrorsOfRounding(t *testing.T) {
+	for noise, ok := range map[float64]bool{0: false, 0.001: false, 0.01: true} {
+		var c comparison
+		c.compare("velocities", [][]float64{{1.1}}, [][]float64{{1}}, func(int) float64 { return 1 },
+			func(int) float64 { return noise }, 1e-5, 1e-4)
+		if c.found[0].OK() != ok {
+			t.Errorf("with noise of %g: %v", noise, c.found[0])
+		}
+	}
+}

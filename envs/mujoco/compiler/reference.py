@@ -67,7 +67,7 @@ def noise(m, d, state, own, vector, held, random):
              "qfrc_actuator")
     most, geoms, pairs = np.zeros(len(names)), m.geom_margin.copy(), m.pair_margin.copy()
     centers, same = m.body_ipos.copy(), m.body_sameframe.copy()
-    for nearer, aside in (0, 0), (0, 0), (0, 0), (-6e-8, 0), (6e-8, 0), (0, 6e-8 * m.stat.extent):
+    for nearer, aside in *[(0, 0)] * 10, (-6e-8, 0), (6e-8, 0), (0, 6e-8 * m.stat.extent):
         m.geom_margin[:], m.pair_margin[:] = geoms + ROUGH * nearer / 2, pairs + ROUGH * nearer  # geoms' are summed
         m.body_ipos[:], m.body_sameframe[:] = centers + ROUGH * aside, 0 if aside else same
         other = results(m, d, state if nearer or aside else near(state, random, ROUGH), vector, held)
