@@ -363,6 +363,7 @@ func TestShowSavesAPage(t *testing.T) {
 // In a notebook a picture precedes the page, for untrusted notebooks, and the run follows it.
 func TestShowInANotebook(t *testing.T) {
 	for name, p := range map[string]*Page{"a map": grid(t, 3, 2, 4), "a film": Skill(crawler(1, 4))} {
+		cell.Complete() // other tests
 		cell.Uses("runs/a-0-1a2b3c4d", 1)
 		outputs := celltest.Displayed(t, func() error { return p.Show("page") })
 		errtest.Equal(t, name, len(outputs), 2)
