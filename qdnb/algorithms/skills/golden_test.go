@@ -450,8 +450,8 @@ func TestQDACReachesSkills(t *testing.T) {
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		s := startSearch(t, p, methodOf(endless, 16, qdac, TaskOnly{}), config)
 		first := distanceToSkills(t, s)
-		steps(t, s, 71)
-		if last := distanceToSkills(t, s); !(last < first/2) {
+		steps(t, s, 24)
+		if last := distanceToSkills(t, s); !(last < first/3) {
 			t.Errorf("the mean distance from the desired position changed from %g to %g", first, last)
 		}
 	})
