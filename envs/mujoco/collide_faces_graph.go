@@ -410,16 +410,16 @@ type polygons struct {
 // drawn places the corners, of which the numbers are known.
 func (s polygons) drawn(p *polytopes) polygons {
 	g, n := s.Number.Graph(), s.Number.Shape().Dimensions[2]
-	s.Subject.Point = Zeros(g, shapes.Make(dtypes.Float64, 2*p.corners, 3, n))
-	s.Cutter.Point = Zeros(g, shapes.Make(dtypes.Float64, p.corners, 3, n))
+	s.Subject.Point = Zeros(g, shapes.Make(dtypes.Float64, 2*p.corners*3*n))
+	s.Cutter.Point = Zeros(g, shapes.Make(dtypes.Float64, p.corners*3*n))
 	most := xla.Store(Max(s.Subject.most(), s.Cutter.most()))
 	return xla.Repeat(most, s, func(i *Node, s polygons) polygons {
 		at := Add(MulScalar(s.Number, p.corners), index(s.Number, i))
 		point := s.Of.placed(vectors(p.vertex, Gather(Const(g, p.corner), InsertAxes(at, -1))))
 		one, two := Reshape(shapeOf(point, 0), 3, n), Reshape(shapeOf(point, 1), 3, n)
 		isFirst := Equal(index(s.IsEdge, i), ZerosLike(index(s.IsEdge, i)))
-		s.Cutter.Point = xla.SetRow(s.Cutter.Point, i, either(s.IsEdge1, two, one))
-		s.Subject.Point = xla.SetRow(s.Subject.Point, i, either(s.IsEdge, either(isFirst, s.Start, s.End), two))
+		s.Cutter = s.Cutter.set(i, either(s.IsEdge1, two, one))
+		s.Subject = s.Subject.set(i, either(s.IsEdge, either(isFirst, s.Start, s.End), two))
 		return s
 	})
 }

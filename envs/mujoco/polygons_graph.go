@@ -45,20 +45,32 @@ func either(mask, one, other *Node) *Node {
 	return xla.Store(Where(BroadcastToDims(mask, dims...), BroadcastToDims(one, dims...), BroadcastToDims(other, dims...)))
 }
 
-// polygon is the corners of a face or an edge, [corners, 3, n], of which some are used, [1, n]. What follows takes as long
-// as the corners that are used are many.
+// polygon is the corners of a face or an edge, [corners * 3 * n], of which some are used, [1, n]. What follows takes as
+// long as the corners that are used are many. They are flat: XLA:CPU would divide indices to gather from three axes.
 type polygon struct{ Point, Count *Node }
 
 // corner returns those with an index [1, n], [3, n].
 func (p polygon) corner(index *Node) *Node {
 	g, n := index.Graph(), index.Shape().Dimensions[1]
-	at := Add(MulScalar(index, 3), Iota(g, shapes.Make(dtypes.Int32, 3, n), 0))
-	at = Add(MulScalar(at, n), Iota(g, shapes.Make(dtypes.Int32, 3, n), 1))
-	return xla.Store(Gather(Reshape(p.Point, -1), InsertAxes(xla.Store(at), -1)))
+	at := Add(MulScalar(index, 3*n), Iota(g, shapes.Make(dtypes.Int32, 3, n), 1))
+	at = Add(at, MulScalar(Iota(g, shapes.Make(dtypes.Int32, 3, n), 0), n))
+	return xla.Store(Reshape(Gather(p.Point, xla.Store(Reshape(at, 3*n, 1))), 3, n))
 }
 
-// row returns one corner of all, [3, n].
-func (p polygon) row(i *Node) *Node { return xla.Store(xla.Row(p.Point, i)) }
+// row returns one corner of all, [3, n], next the one after it, and set changes one.
+func (p polygon) row(i *Node) *Node {
+	n := p.Count.Shape().Dimensions[1]
+	return xla.Store(Reshape(xla.Rows(p.Point, MulScalar(i, 3*n), 3*n), 3, n))
+}
+func (p polygon) next(i *Node) *Node {
+	more := LessThan(index(p.Count, AddScalar(i, 1)), p.Count)
+	return either(more, p.row(AddScalar(i, 1)), p.row(ZerosLike(i)))
+}
+func (p polygon) set(i, corner *Node) polygon {
+	n := p.Count.Shape().Dimensions[1]
+	p.Point = xla.SetRows(p.Point, MulScalar(i, 3*n), xla.Store(Reshape(corner, -1)))
+	return p
+}
 
 // most is the largest number of corners.
 func (p polygon) most() *Node { return xla.Store(ReduceAllMax(p.Count)) }
@@ -94,7 +106,7 @@ func (p polygon) clip(face polygon, normal *Node) polygon {
 	return xla.Repeat(face.most(), state{p, face, normal, middle}, func(i *Node, at state) state {
 		here := index(at.Face.Count, i)
 		from := at.Face.row(i)
-		plane := unitOf(cross(Sub(at.Face.corner(at.Face.after(here)), from), at.Normal))
+		plane := unitOf(cross(Sub(at.Face.next(i), from), at.Normal))
 		plane = xla.Store(Mul(plane, InsertAxes(Sign(dot(Sub(at.Middle, from), plane)), 0))) // inwards
 		at.Polygon = at.Polygon.cut(from, plane, xla.Store(LessThan(here, at.Face.Count)))
 		return at
@@ -116,7 +128,7 @@ func (p polygon) cut(point, plane, where *Node) polygon {
 	at.Before = xla.Store(height(at, p.row(ScalarZero(p.Count.Graph(), dtypes.Int32))))
 	at = xla.Repeat(p.most(), at, func(i *Node, e edges) edges {
 		here := index(e.In, i)
-		now := xla.Store(height(e, e.Polygon.corner(e.Polygon.after(here))))
+		now := xla.Store(height(e, e.Polygon.next(i)))
 		was, is, used := inside(e.Before), inside(now), LessThan(here, e.Polygon.Count)
 		first := func(old, mask *Node) *Node {
 			return either(LogicalAnd(LogicalAnd(used, mask), Equal(old, e.Polygon.Count)), here, old)
@@ -158,7 +170,7 @@ func (p polygon) cut(point, plane, where *Node) polygon {
 		new := LogicalAnd(m.Crosses, m.Where)
 		leaving := LogicalAnd(new, Equal(k, either(m.Leads, m.Leaves, AddScalar(Neg(gap), 1))))
 		returning := LogicalAnd(new, Equal(k, either(m.Leads, AddScalar(m.Leaves, 1), ZerosLike(k))))
-		m.Polygon.Point = xla.SetRow(m.Polygon.Point, i, either(leaving, m.Leaving, either(returning, m.Returning, corner)))
+		m.Polygon = m.Polygon.set(i, either(leaving, m.Leaving, either(returning, m.Returning, corner)))
 		return m
 	}).Polygon
 	p.Count = count
@@ -187,7 +199,7 @@ func (p polygon) below(point, plane *Node) polygon {
 	at = xla.Repeat(xla.Store(ReduceAllMax(at.Kept)), at, func(i *Node, s keeping) keeping {
 		k := index(s.Above, i)
 		of := either(LessThan(k, s.Above), k, Add(k, Sub(s.Again, s.Above)))
-		s.Polygon.Point = xla.SetRow(s.Polygon.Point, i, s.Polygon.corner(s.Polygon.within(of)))
+		s.Polygon = s.Polygon.set(i, s.Polygon.corner(s.Polygon.within(of)))
 		return s
 	})
 	return polygon{at.Polygon.Point, at.Kept}
