@@ -59,7 +59,7 @@ func TestCheckAccepts(t *testing.T) {
 		}
 	}
 	want := map[string]int{"dmc_finger": 1, "go2": 54, "own_cans": 22, "own_faces": 14, "own_gaps": 14, "own_hulls": 13,
-		"own_round": 16, "own_upright": 2}
+		"own_round": 16, "own_sides": 13, "own_upright": 2}
 	if count < 26 || !maps.Equal(pairs, want) {
 		t.Errorf("of %d models, IgnorePairs leaves out %v, want %v", count, pairs, want)
 	}

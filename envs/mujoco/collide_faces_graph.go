@@ -27,6 +27,7 @@ const faceContacts = 4
 const (
 	alignedFaces = -0.996 // the largest cosine between the normals of faces that touch
 	alignedEdge  = 0.0888 // the sine of the largest angle between an edge and a face that touch
+	acrossSide   = 0.5    // the least cosine of the normal of a face that the side of a cylinder touches
 	isNormal     = 1e-7   // a direction is the normal of a face if their cosine differs from 1 by less
 )
 
@@ -307,6 +308,13 @@ func (f facing) touch(p *polytopes) (out touching) {
 	atEdge := slots(edge, p.degree)
 	to := slotted(before, atEdge)
 	onEdge := LogicalAnd(has, LogicalOr(Equal(before, to), Equal(after, to)))
+	if p.round { // whose side is not at the edge of an end, and is not across the direction where an end touches
+		cosine := dot(normal, f.Direction)
+		unless := func(round *Node, least float64) *Node {
+			return LogicalOr(LogicalNot(BroadcastToShape(round, cosine.Shape())), GreaterThan(cosine, Const(g, least)))
+		}
+		onEdge = LogicalAnd(onEdge, LogicalAnd(unless(f.Round, -alignedFaces), unless(flipped(f.Round), acrossSide)))
+	}
 	meant := either(of, slots(farthest, p.degree), either(flipped(is), has, onEdge))
 
 	// The pair of faces that are nearest to opposite: one of the first two that are meant of one shape, with another.

@@ -80,7 +80,8 @@ func batchFirst(t *testing.T, x *tensors.Tensor) [][]float64 {
 // comparison prepares a golden model, of which four are of contacts between convex shapes. Those with equalities are
 // compiled in parts, as [System.Agree] does with large ones.
 func (g golden) comparison() comparison {
-	convex := slices.Contains([]string{"own_cans", "own_faces", "own_gaps", "own_hulls", "own_round", "own_upright"}, g.name)
+	convex := slices.Contains([]string{"own_cans", "own_faces", "own_gaps", "own_hulls", "own_round", "own_sides",
+		"own_upright"}, g.name)
 	s := must.Get(NewSystem(g.model, Options{IgnorePairs: !convex}))
 	s.parted = len(s.equal) > 0
 	return comparison{System: s, reference: g.arrays}
@@ -90,8 +91,8 @@ func (g golden) comparison() comparison {
 // all integrators and cones, too.
 var onGo = []string{"dmc_finger", "gym_ant", "own_activations", "own_activations_rk4", "own_ball", "own_cables",
 	"own_cans", "own_faces", "own_fields", "own_fingers", "own_gaps", "own_ground", "own_hulls", "own_muscles",
-	"own_round", "own_servo", "own_spinning", "own_stiff", "own_thrusters", "own_ties", "own_turning", "own_upright",
-	"own_wraps"}
+	"own_round", "own_servo", "own_spinning", "own_stiff", "own_thrusters", "own_ties", "own_sides", "own_turning",
+	"own_upright", "own_wraps"}
 
 // Forces, accelerations, steps and rollouts agree with MuJoCo: on XLA, except that only thorough tests compile models of
 // onGo.
