@@ -19,7 +19,8 @@ import (
 type Agreement struct {
 	Stage  string
 	Errors []float64 // sorted
-	// Typical are the errors of which the median is: where rounding allows more, less than among Errors. Nil: Errors.
+	// Typical are the errors of which the median is taken, sorted: what rounding changes in MuJoCo divides them so that
+	// [rounding] times it is the allowed median, in Errors the allowed worst. If it is nil, that of Errors is taken.
 	Typical       []float64
 	Median, Worst float64 // that are allowed
 	// Chaotic is the number of rollouts that are compared only until rounding of their states changes them in MuJoCo,
@@ -222,8 +223,8 @@ func relative(a, b []float64, scale float64) float64 {
 	return math.MaxFloat64
 }
 
-// compare adds the agreement of a stage, relative to a size of each state. Both the median and the worst error may be as
-// large as what rounding allows; noise is what that changes, nil for nothing.
+// compare adds the agreement of a stage, relative to the size of each state's numbers. An error is also small enough if it
+// is at most [rounding] times the noise, which is what rounding changes in MuJoCo; nil means that it is not known.
 func (c *comparison) compare(stage string, got, want [][]float64, size, noise func(i int) float64, median, worst float64) {
 	a := Agreement{Stage: stage + c.title, Median: median, Worst: worst}
 	for i := range want {

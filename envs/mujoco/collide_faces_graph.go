@@ -27,7 +27,7 @@ const faceContacts = 4
 const (
 	alignedFaces = -0.996 // the largest cosine between the normals of faces that touch
 	alignedEdge  = 0.0888 // the sine of the largest angle between an edge and a face that touch
-	acrossSide   = 0.5    // the least cosine of the normal of a face that the side of a cylinder touches
+	touchedSide  = 0.5    // the least cosine between the direction and the normal of a face that a side touches
 	isNormal     = 1e-7   // a direction is the normal of a face if their cosine differs from 1 by less
 )
 
@@ -241,8 +241,8 @@ func (s solid) farthestCorner(direction algebra.Vector) *Node {
 	return corner
 }
 
-// rim returns which shapes are cylinders and capsules, [1, n], and where their farthest line meets the farther end, for
-// radius and half length 1.
+// rim returns which shapes are cylinders and capsules, [1, n], and where the farthest line on their side begins, at the
+// end that is farther, as if radius and half length were 1.
 func (s solid) rim(direction algebra.Vector) (round *Node, at algebra.Vector) {
 	d := s.into(direction)
 	isCylinder := s.is(Cylinder)
@@ -308,12 +308,14 @@ func (f facing) touch(p *polytopes) (out touching) {
 	atEdge := slots(edge, p.degree)
 	to := slotted(before, atEdge)
 	onEdge := LogicalAnd(has, LogicalOr(Equal(before, to), Equal(after, to)))
-	if p.round { // whose side is not at the edge of an end, and is not across the direction where an end touches
+	// The end of a cylinder is next to the line on its side only if the direction is nearly along its axis, and a face is
+	// touched by such a line only if its normal is not far from the direction.
+	if p.round {
 		cosine := dot(normal, f.Direction)
 		unless := func(round *Node, least float64) *Node {
 			return LogicalOr(LogicalNot(BroadcastToShape(round, cosine.Shape())), GreaterThan(cosine, Const(g, least)))
 		}
-		onEdge = LogicalAnd(onEdge, LogicalAnd(unless(f.Round, -alignedFaces), unless(flipped(f.Round), acrossSide)))
+		onEdge = LogicalAnd(onEdge, LogicalAnd(unless(f.Round, -alignedFaces), unless(flipped(f.Round), touchedSide)))
 	}
 	meant := either(of, slots(farthest, p.degree), either(flipped(is), has, onEdge))
 

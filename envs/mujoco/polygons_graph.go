@@ -79,7 +79,7 @@ func index(like *Node, i *Node) *Node { return BroadcastToShape(i, like.Shape())
 
 func inside(height *Node) *Node { return GreaterThan(height, ConstAs(height, -1e-15)) }
 
-// after is the number of the next corner, [1, n].
+// after returns the numbers of the next corners, [k, n].
 func (p polygon) after(i *Node) *Node {
 	i = AddScalar(i, 1)
 	return either(LessThan(i, p.Count), i, ZerosLike(i))
@@ -226,10 +226,7 @@ func (p polygon) quadrilateral() *Node {
 	row := func(x *Node, i int) *Node { return Slice(x, AxisRange(i, i+1)) }
 	goes := func(s state) *Node { return xla.Store(LessThan(row(s.At, 0), s.Polygon.Count)) }
 	return xla.Loop(begin, func(s state) *Node { return LogicalAny(goes(s)) }, func(s state) state {
-		next := func(x *Node) *Node {
-			x = AddScalar(x, 1)
-			return either(LessThan(x, s.Polygon.Count), x, ZerosLike(x))
-		}
+		next := s.Polygon.after
 		is := func(i int) *Node { return Equal(s.Moves, ConstAs(s.Moves, i)) }
 		going := goes(s)
 		tried := either(Equal(Iota(s.At.Graph(), s.At.Shape(), 0), s.Moves), next(s.At), s.At)

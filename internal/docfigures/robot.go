@@ -100,7 +100,8 @@ func captioned(picture image.Image, text string) image.Image {
 	canvas := vgimg.NewWith(vgimg.UseWH(size.X, size.Y), vgimg.UseDPI(72)) // a point is a pixel
 	canvas.DrawImage(vg.Rectangle{Max: size}, picture)
 	canvas.SetColor(color.Black)
-	canvas.FillString(font.DefaultCache.Lookup(font.Font{Typeface: "Liberation", Variant: "Sans"}, 22), vg.Point{X: 16, Y: size.Y - 32}, text)
+	sans := font.DefaultCache.Lookup(font.Font{Typeface: "Liberation", Variant: "Sans"}, 22)
+	canvas.FillString(sans, vg.Point{X: 16, Y: size.Y - 32}, text)
 	whole := image.NewRGBA(picture.Bounds())
 	draw.Draw(whole, whole.Bounds(), canvas.Image(), image.Point{}, draw.Src)
 	for i, value := range whole.Pix {
