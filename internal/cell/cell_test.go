@@ -33,9 +33,9 @@ func TestPlansStandForTheirRuns(t *testing.T) {
 	UsesPlan("x", "5 runs, 1a2b3c4d")
 	caption("")
 	for _, name := range []string{"a-0-00000001", "b-0-00000002", "c-0-00000003", "d-0-00000004", "b-0-00000002"} {
-		Draws("x/runs/" + name)
+		Reads("x/runs/" + name)
 	}
-	Draws("y/runs/e-0-00000005") // of no plan that was read
+	Reads("y/runs/e-0-00000005") // of no plan that was read
 	caption("4 runs of x (5 runs, 1a2b3c4d)")
 	Uses("x/runs/b-0-00000002", 2) // opened, because the results of the others were worse
 	Uses("runs/c-0-00000003", 3)
@@ -46,7 +46,7 @@ func TestPlansStandForTheirRuns(t *testing.T) {
 		"map[qdnb_plans:map[x:5 runs, 1a2b3c4d] qdnb_runs:map[runs/c-0-00000003:3]]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	Draws("x/runs/a-0-00000001") // for the next output of the same plan
+	Reads("x/runs/a-0-00000001") // for the next output of the same plan
 	caption("run 00000001 of x (5 runs, 1a2b3c4d)")
 	Begin()
 	Uses("x/runs/a-0-00000001", 1)

@@ -46,7 +46,7 @@ var read struct {
 // Uses says that data of a run were read, which the next output therefore shows. A run of a plan is recorded as part of
 // the plan.
 func Uses(dir string, generation int64) {
-	if draws(dir, true) {
+	if reads(dir, true) {
 		return
 	}
 	read.Lock()
@@ -55,11 +55,11 @@ func Uses(dir string, generation int64) {
 	read.runs[Path(dir)] = int(generation)
 }
 
-// Draws says that the next output shows the results of a run of a plan.
-func Draws(dir string) { draws(dir, false) }
+// Reads says that the results of a run of a plan were read, which the next output therefore shows.
+func Reads(dir string) { reads(dir, false) }
 
-// draws reports whether the run is one of a plan that was read.
-func draws(dir string, opened bool) bool {
+// reads reports whether the run is one of a plan that was read.
+func reads(dir string, opened bool) bool {
 	read.Lock()
 	defer read.Unlock()
 	plans := read.plans

@@ -77,15 +77,13 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 	var positions [][2]float64
 	var with []string               // methods
 	scores := map[moved][]float64{} // one per seed
-	for _, a := range data.Adapted {
-		if a.Experiment != results.ExperimentAdaptation || a.Perturbation != results.Target {
-			continue
-		}
-		data.Draws(a.Run)
-		for _, v := range a.Values {
-			with = lists.With(with, a.Label)
-			to := moved{a.Label, [2]float64{v.X, v.Y}}
-			positions, scores[to] = lists.With(positions, to.position), append(scores[to], v.Score)
+	for _, label := range labels {
+		for _, a := range data.AdaptedRuns(results.Target, "ant-maze", label) {
+			for _, v := range a.Values {
+				with = lists.With(with, label)
+				to := moved{label, [2]float64{v.X, v.Y}}
+				positions, scores[to] = lists.With(positions, to.position), append(scores[to], v.Score)
+			}
 		}
 	}
 	table := &tables.Table{Caption: "Best fitness on ant-maze by target position (m), " +
@@ -144,7 +142,7 @@ func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, erro
 		if i < 0 {
 			continue
 		}
-		data.Draws(data.Adapted[i].Run)
+		data.Reads(data.Adapted[i].Run)
 		row := tables.Row(figures.MethodName(label), strconv.Itoa(data.Adapted[i].Values[0].Skills))
 		for _, x := range multipliers {
 			skill := ""

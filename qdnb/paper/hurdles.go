@@ -37,7 +37,7 @@ func hurdlesPanels(data *Data, average func([]float64) float64) ([]*figures.Pane
 		for _, label := range data.Labels() {
 			own := lists.Where(data.Controlled, func(c results.Controlled) bool { return c.Label == label })
 			curves := lists.Map(own, func(c results.Controlled) figures.Series {
-				data.Draws(c.Run)
+				data.Reads(c.Run)
 				return controlCurve(c, metric.of)
 			})
 			line, err := figures.Quartiles(label, curves, nil, average)

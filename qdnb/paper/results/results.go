@@ -52,7 +52,7 @@ const (
 	Target    = string(catalog.TargetPosition)
 )
 
-// Tables are the results of runs.
+// Tables are the results of runs. Methods that return results record by [Tables.Reads] whose they are.
 type Tables struct {
 	Trained    []Trained
 	Adapted    []Adapted
@@ -70,8 +70,8 @@ type Tables struct {
 	root string // the folder of the runs
 }
 
-// Draws says that the next output of a notebook cell shows the results of a run.
-func (t *Tables) Draws(run string) { cell.Draws(filepath.Join(t.root, run)) }
+// Reads records that the results of a run were read, as opening a run does: the next output of a notebook cell names it.
+func (t *Tables) Reads(run string) { cell.Reads(filepath.Join(t.root, run)) }
 
 // Identity is the number of the runs that were read, and a hash of their names and generations.
 func (t *Tables) Identity() string {

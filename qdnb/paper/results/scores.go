@@ -55,10 +55,11 @@ func (t *Tables) TrainedIn(experiment, label, env string) []Trained {
 	})
 }
 
+// where reads the rows of training runs that are wanted.
 func (t *Tables) where(wanted func(Trained) bool) []Trained {
 	found := lists.Where(t.Trained, wanted)
 	for _, r := range found {
-		t.Draws(r.Run)
+		t.Reads(r.Run)
 	}
 	return found
 }
@@ -287,7 +288,7 @@ func (t *Tables) AdaptedRuns(perturbation, env, label string) []Adapted {
 		twice := slices.ContainsFunc(found, func(b Adapted) bool { return a.Run != "" && a.Run == b.Run })
 		if a.Perturbation == perturbation && a.Env == env && a.Label == label && !twice {
 			found = append(found, a)
-			t.Draws(a.Run)
+			t.Reads(a.Run)
 		}
 	}
 	return found
@@ -341,6 +342,7 @@ func (t *Tables) TargetMeans(label string) []float64 {
 func (t *Tables) FinalControl(label string) (fitness, hurdles []float64) {
 	for _, c := range t.Controlled {
 		if c.Label == label && len(c.Curve) > 0 {
+			t.Reads(c.Run)
 			last := c.Curve[len(c.Curve)-1]
 			fitness, hurdles = append(fitness, last.FitnessMean), append(hurdles, last.HurdlesMean)
 		}
