@@ -154,6 +154,10 @@ func TestOutputsKnowTheirRuns(t *testing.T) {
 	if got, _ := outputs[0].Metadata[cell.RunsKey].(map[string]int); len(got) != 1 {
 		t.Errorf("the map of a run shows %v", got)
 	}
+	must.Get(both[1].Metrics())
+	recording := must.Get(Play(background, run, PlaySpec{Backend: "go"}))
+	errtest.Equal(t, "caption of a played skill", cell.Caption(), "run "+run.Config.Hash())
+	celltest.Displayed(t, func() error { return must.Get(recording.Trajectories()).Show("trajectories") })
 	outputs = celltest.Displayed(t, func() error { return must.Get(figures.Metrics(both, figures.EnvSteps)).Show("curves") })
 	if got, _ := outputs[0].Metadata[cell.RunsKey].(map[string]int); len(got) != 2 {
 		t.Errorf("curves of two runs show %v", got)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/records"
@@ -110,6 +111,7 @@ func (s Spec) all(ctx context.Context, run *runs.Run) (*Recording, error) {
 	if s.Episodes == 0 {
 		s.Episodes, s.Record = 1, true
 	}
+	cell.Begin() // what was read before only chose the run
 	specs, err := s.starts(run)
 	if err != nil {
 		return nil, err
