@@ -29,6 +29,7 @@ const (
 	alignedEdge  = 0.0888 // the sine of the largest angle between an edge and a face that touch
 	touchedSide  = 0.5    // the least cosine between the direction and the normal of a face that a side touches
 	isNormal     = 1e-7   // a direction is the normal of a face if their cosine differs from 1 by less
+	isNearNormal = 1e-4   // the same, if three corners of the face and one of the other shape were found to touch
 )
 
 // polytopes are tables of the boxes and meshes of some pairs. Numbers of vertices and of faces are rows of all of them.
@@ -263,6 +264,9 @@ type facing struct {
 	Turn      *Node // the axes of their frames, [3 coordinates, 3 axes, 2, 1, n]
 	Center    *Node // [3, 2, 1, n]
 	Apart     *Node // corners may be above a face by as much, [1, n]
+	// IsFace marks shapes of which three corners touch a single one of the other shape, [2, 1, n]. Corners of a face of a
+	// mesh lie in a plane only nearly, so the direction need not be its normal.
+	IsFace *Node
 	// Round marks cylinders and capsules, [2, 1, n], and Rim is where their edges begin, for size 1, [3, 2, 1, n]; nil if
 	// there are none.
 	Round, Rim *Node
@@ -300,7 +304,8 @@ func (f facing) touch(p *polytopes) (out touching) {
 
 	// Whether a face of one of them is meant, of the first rather than the second; else edges cross.
 	farthest, less := lowestAlong(either(has, Neg(dot(normal, f.Direction)), none), 1)
-	is := xla.Store(LessThan(less, ConstAs(less, isNormal-1)))
+	is := xla.Store(LogicalOr(LessThan(less, ConstAs(less, isNormal-1)),
+		LogicalAnd(f.IsFace, LessThan(less, ConstAs(less, isNearNormal-1)))))
 	is1, is2 := shapeOf(is, 0), shapeOf(is, 1)
 	of := both(is1, LogicalAnd(LogicalNot(is1), is2))
 	crossing := xla.Store(LogicalNot(LogicalOr(is1, is2)))
@@ -434,6 +439,24 @@ func (s polygons) drawn(p *polytopes) polygons {
 	})
 }
 
+// faces marks solids of which three corners touch a single one of the other, [2, 1, n].
+func (t triangle) faces() *Node {
+	var same [2][3]*Node // neighbouring corners
+	for k, points := range t.Points {
+		for i := range points {
+			between := points[i].Minus(points[(i+1)%3]).Materialize()
+			same[k][i] = xla.Store(between.Dot(between).Below(tiny).Node)
+		}
+	}
+	all := LogicalAnd(t.Weight[0].Above(0).Node, LogicalAnd(t.Weight[1].Above(0).Node, t.Weight[2].Above(0).Node))
+	one := func(k int) *Node {
+		some := LogicalOr(same[k][0], LogicalOr(same[k][1], same[k][2]))
+		single := LogicalAnd(same[1-k][0], same[1-k][1])
+		return Reshape(LogicalAnd(all, LogicalAnd(LogicalNot(some), single)), 1, -1)
+	}
+	return both(one(0), one(1))
+}
+
 // touches are contacts of pairs: of their faces, or else the one that a search found.
 type touches struct {
 	Distance      *Node // [4, n]
@@ -511,7 +534,8 @@ func (c *contactSet) spreadFaces(zero *Node, found overlap, alone touches) touch
 		}
 	}
 	turn := d.Solids[1].Turn
-	f := facing{Direction: stacked(directions[:]...), Vertex: both(vertex[0], vertex[1]), Size: stacked(sizes[:]...),
+	f := facing{Direction: stacked(directions[:]...), Vertex: both(vertex[0], vertex[1]), IsFace: d.Triangle.faces(),
+		Size: stacked(sizes[:]...),
 		Turn: xla.Store(Stack([]*Node{stacked(unit(rows, 0), turn.X), stacked(unit(rows, 1), turn.Y),
 			stacked(unit(rows, 2), turn.Z)}, 1)), Center: stacked(d.Solids[0].Center, d.Solids[1].Center),
 		Apart: Reshape(ConvertDType(found.Apart.Spread(zero.Graph(), copies), dtypes.Float64), 1, n)}
