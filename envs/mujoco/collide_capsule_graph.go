@@ -58,8 +58,10 @@ func capsuleBox(c *contactSet, a, b place) []touch {
 	for axis := range 3 {
 		for k := range 4 {
 			found := nearestToEdge(axis, float64(1-k%2*2), float64(1-k/2*2), p, h, size, c.sizes[0].Y.Square())
-			// As near as a face is not nearer.
-			best = best.orIf(found.square.Less(best.square.Scale(1-1e-6)), found)
+			// As near as a face is not nearer, but as near as a corner is, since the corner bounds this edge.
+			atCorner := best.face.Below(-0.5).And(best.end.Abs().Above(0.5)).And(found.end.Abs().Below(0.5))
+			much := atCorner.Choose(constant(1+1e-6), constant(1-1e-6))
+			best = best.orIf(found.square.Less(best.square.Times(much)), found)
 		}
 	}
 	offset, exists := best.second(p, h, triple{direction.X, direction.Y, direction.Z}, size)
