@@ -128,6 +128,36 @@ func capsules(c *contactSet, a, b place) []touch {
 		c.sizes[1].X)}
 }
 
+// parallelCapsules finds contacts of two capsules that stay parallel: the first two that exist of those of both ends of the
+// first one, then of the second one, at the nearest points of the other axis (mjraw_CapsuleCapsule).
+func parallelCapsules(c *contactSet, a, b place) []touch {
+	one := algebra.Constant(a.position.X.Rows, 1)
+	centers := [2]algebra.Vector{a.position, b.position}
+	axes := [2]algebra.Vector{a.turn.Z.By(c.sizes[0].Y).Materialize(), b.turn.Z.By(c.sizes[1].Y).Materialize()}
+	var found []touch
+	for i := range 2 {
+		for _, end := range []float64{1, -1} {
+			var at [2]algebra.Vector
+			at[i] = centers[i].Plus(axes[i].Scale(end)).Materialize()
+			axis := axes[1-i]
+			x := clip(axis.Dot(at[i].Minus(centers[1-i])).Over(axis.Dot(axis)), limits{one.Neg(), one})
+			at[1-i] = centers[1-i].Plus(axis.By(x)).Materialize()
+			found = append(found, balls(at[0], at[1], a.turn.Z, b.turn.Z, c.sizes[0].X, c.sizes[1].X))
+		}
+	}
+	first, second := found[3], found[3]
+	second.distance = one.Scale(far)
+	for i := 3; i >= 0; i-- {
+		exists, before := found[i].distance.Less(c.apart), one.Zero()
+		for _, t := range found[:i] {
+			before = before.Max(t.distance.Less(c.apart).Number())
+		}
+		first = chooseTouch(exists, found[i], first)
+		second = chooseTouch(exists.And(before.Above(0)), found[i], second)
+	}
+	return []touch{first, second}
+}
+
 // sphereBox is the contact of a sphere with a box.
 func sphereBox(c *contactSet, a, b place) []touch {
 	return []touch{ballBox(c, inverse(b.turn, a.position.Minus(b.position)).Materialize(), b)}

@@ -169,12 +169,13 @@ func (s *System) parameters(pair Pair) geomPair {
 func (s *System) prepareContacts(pairs []Pair) {
 	m := s.model
 	type key struct {
-		shapes [2]GeomType
-		groups [2]int
-		dim    int
-		size   int    // hulls of similar sizes are together
-		cells  [2]int // of a height field that a geom touches at most
-		across int    // see [contactSet]
+		shapes   [2]GeomType
+		groups   [2]int
+		dim      int
+		size     int    // hulls of similar sizes are together
+		cells    [2]int // of a height field that a geom touches at most
+		across   int    // see [contactSet]
+		parallel bool   // capsules, see [Model.parallel]
 	}
 	sets, between := map[key][]geomPair{}, map[int][]*contactSet{}
 	var order []key
@@ -213,6 +214,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 			}
 			k.shapes, k.groups, k.size = boxed.shapes(p.geom), groups(), 0
 		}
+		k.parallel = k.shapes == [2]GeomType{Capsule, Capsule} && m.parallel(p.geom)
 		boxes := k.shapes == [2]GeomType{Box, Box}
 		if !slices.Contains(k.groups[:], static) || s.crowded && k.across == 0 || searched(k.shapes) || k.across > 0 && boxes {
 			for i := range k.groups {
@@ -243,6 +245,9 @@ func (s *System) prepareContacts(pairs []Pair) {
 		slices.SortStableFunc(list, func(a, b geomPair) int { return slots[a.geom] - slots[b.geom] })
 		if k.shapes == [2]GeomType{Capsule, Cylinder} && m.Opt.DisableFlags&DisableMultiCCD != 0 {
 			found = collision{1, sphereCylinder} // of the capsule's nearest point alone
+		}
+		if k.parallel {
+			found = collision{2, parallelCapsules}
 		}
 		if k.shapes == [2]GeomType{Mesh, Mesh} && slices.ContainsFunc(list, s.spreads) {
 			found.points = faceContacts

@@ -89,9 +89,9 @@ func (g golden) comparison() comparison {
 
 // onGo are golden models that XLA compiles for seconds and the pure Go backend runs in fractions of that. The others have
 // all integrators and cones, too.
-var onGo = []string{"dmc_finger", "gym_ant", "own_activations", "own_activations_rk4", "own_ball", "own_cables",
-	"own_cans", "own_faces", "own_fields", "own_fingers", "own_gaps", "own_ground", "own_hulls", "own_muscles",
-	"own_round", "own_servo", "own_spinning", "own_stiff", "own_thrusters", "own_ties", "own_sides", "own_turning",
+var onGo = []string{"dmc_finger", "gym_ant", "own_activations", "own_activations_rk4", "own_ball", "own_cables", "own_cans",
+	"own_faces", "own_fields", "own_fingers", "own_gaps", "own_ground", "own_hulls", "own_muscles", "own_parallel",
+	"own_round", "own_servo", "own_sides", "own_spinning", "own_stiff", "own_thrusters", "own_ties", "own_turning",
 	"own_upright", "own_wraps"}
 
 // Forces, accelerations, steps and rollouts agree with MuJoCo: on XLA, except that only thorough tests compile models of

@@ -474,3 +474,91 @@ func TestCrossingsOfBoxesThatAreNearlyAligned(t *testing.T) {
 		}
 	}
 }
+
+// A face of a mesh of which a corner is not quite in the plane of the others has the contacts of a flat face: a wheel on
+// its rim touches a plate along the same one of the two edges at its lowest corner.
+func TestContactsOfFacesThatAreNearlyFlat(t *testing.T) {
+	wheel := Hull{Faces: make([][]int, 2), Normals: [][3]float64{{0, 0, 1}, {0, 0, -1}}}
+	const corners, radius, half, lean, depth = 64, 0.1, 0.02, 10 * math.Pi / 180, 0.001
+	for i := range 2 * corners { // above, below, and so on
+		sin, cos := math.Sincos(math.Pi / corners * float64(i-i%2))
+		wheel.Vertices = append(wheel.Vertices, [3]float64{radius * cos, radius * sin, half * float64(1-2*(i%2))})
+		wheel.Faces[i%2] = append(wheel.Faces[i%2], i)
+	}
+	slices.Reverse(wheel.Faces[1])
+	for i := 0; i < 2*corners; i += 2 {
+		sin, cos := math.Sincos(math.Pi / corners * float64(i+1))
+		next := (i + 2) % (2 * corners)
+		wheel.Faces = append(wheel.Faces, []int{i, i + 1, next + 1, next})
+		wheel.Normals = append(wheel.Normals, [3]float64{cos, sin, 0})
+	}
+	contacts := func(raised float64) [][]float64 {
+		m := compiled("accepted/own_faces")
+		table, rider := slices.Index(m.Names.Geom, "table"), slices.Index(m.Names.Geom, "on table")
+		for i, v := range m.hull(table).Vertices {
+			for axis, x := range v {
+				if at := turnedBy(m.GeomQuat[table], v); slices.Min(at[:]) > 0 && math.Abs(x) < 0.1 { // a corner above, its height
+					m.hull(table).Vertices[i][axis] += math.Copysign(raised, x)
+				}
+			}
+		}
+		*m.hull(rider) = wheel
+		m.GeomPos[rider], m.GeomQuat[rider] = [3]float64{}, [4]float64{1}
+		s := must.Get(NewSystem(m, Options{}))
+		pair := [2]int{table, rider}
+		set := s.contacts[slices.IndexFunc(s.contacts, func(c *contactSet) bool { return slices.Contains(c.geoms, pair) })]
+		row := slices.Index(set.geoms, pair)
+		var states [][]float64
+		for spin := -1.5; spin < 2; spin++ { // degrees, of which a corner has 5.6
+			q := slices.Clone(m.QPos0)
+			angle := spin * math.Pi / 360
+			upright := math.Pi/4 - lean/2
+			// First the wheel turns about its axis, z, then this axis about x.
+			at := m.JntQPosAdr[m.BodyJntAdr[m.GeomBodyID[rider]]]
+			copy(q[at:], []float64{1.02, 0.01, 0.03 + radius*math.Cos(lean) + half*math.Sin(lean) - depth,
+				math.Cos(upright) * math.Cos(angle), math.Sin(upright) * math.Cos(angle), -math.Sin(upright) * math.Sin(angle),
+				math.Cos(upright) * math.Sin(angle)})
+			states = append(states, q)
+		}
+		out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
+			c := s.collide(s.kinematics(split(in[0], s.places), conditions{}), set)
+			var all []*graph.Node
+			for _, x := range []algebra.Num{c.Distance, c.Point.X, c.Point.Y, c.Frame[0].X, c.Frame[0].Y} {
+				all = append(all, graph.Reshape(x.Spread(in[0].Graph(), len(states)), x.Rows, len(states)))
+			}
+			return []*graph.Node{graph.Concatenate(all, 0)}
+		}, batchLast(states))
+		var found [][]float64
+		for _, all := range batchFirst(t, out[0]) {
+			var own []float64
+			for i := row; i < len(all); i += len(set.geoms) { // two contacts, of which all numbers follow
+				own = append(own, min(all[i], 1))
+			}
+			found = append(found, own)
+		}
+		return found
+	}
+	flat, bent := contacts(0), contacts(3e-4)
+	for i := range flat {
+		if d := flat[i][1]; d > 0 || math.Abs(flat[i][0]+depth) > 1e-3 {
+			t.Fatalf("wheel %d touches the flat plate with %v, want two contacts", i, flat[i])
+		}
+		if e := distance(bent[i], flat[i]); e > 2e-3 {
+			t.Errorf("wheel %d: contacts of the bent plate are off by %.1e: %.5f, and of the flat one %.5f", i, e, bent[i], flat[i])
+		}
+	}
+}
+
+// Where a capsule is nearest to a box on an edge, close to its end, it has both contacts of an edge, as in MuJoCo, rather
+// than those of a corner. The numbers are those of Unitree's H1 with an arm on its body.
+func TestCapsuleNearTheEndOfAnEdge(t *testing.T) {
+	known := func(x, y, z float64) algebra.Vector { return algebra.Vectors([3]float64{x, y, z}) }
+	c := &contactSet{sizes: [2]algebra.Vector{known(0.03, 0.175, 0), known(0.07, 0.1, 0.22)}}
+	box := place{position: known(0, 0, 0), turn: algebra.Rotation{X: known(1, 0, 0), Y: known(0, 1, 0), Z: known(0, 0, 1)}}
+	capsule := place{position: known(0.12189408, -0.08144223, 0.22500327)}
+	capsule.turn.Z = known(-0.62551044, -0.77297684, -0.10603532)
+	both := capsuleBox(c, capsule, box)
+	if d := both[1].distance.Minus(both[0].distance).Known[0]; math.Abs(d) > 1e-5 {
+		t.Errorf("the second contact is %g m higher than the first, want at most 1e-5", d)
+	}
+}

@@ -1,6 +1,11 @@
 package mujoco
 
-import "slices"
+import (
+	"math"
+	"slices"
+
+	"example.com/qdnb/envs/algebra"
+)
 
 // Pair is a pair of geoms that may touch. Geom1 is the one with the lower type or, if they are equal,
 // the lower index, as in mjContact.
@@ -76,4 +81,37 @@ func (m *Model) ConDim(p Pair) int {
 		return m.GeomConDim[p.Geom2]
 	}
 	return max(m.GeomConDim[p.Geom1], m.GeomConDim[p.Geom2])
+}
+
+// parallel reports whether the z axes of two geoms are parallel in all poses: the joints between them turn about these
+// axes, or slide.
+func (m *Model) parallel(geoms [2]int) bool {
+	var body [2]int
+	var axis [2][3]float64
+	for i, geom := range geoms {
+		body[i], axis[i] = m.GeomBodyID[geom], turnedBy(m.GeomQuat[geom], [3]float64{0, 0, 1})
+	}
+	along := func(a, b [3]float64) bool { return math.Abs(a[0]*b[0]+a[1]*b[1]+a[2]*b[2]) > 1-1e-12 }
+	for body[0] != body[1] {
+		i := 0
+		if body[1] > body[0] { // parents have lower numbers
+			i = 1
+		}
+		b := body[i]
+		for j := range m.BodyJntNum[b] {
+			switch joint := m.BodyJntAdr[b] + j; {
+			case m.JntType[joint] == Slide, m.JntType[joint] == Hinge && along(m.JntAxis[joint], axis[i]):
+			default:
+				return false
+			}
+		}
+		body[i], axis[i] = m.BodyParentID[b], turnedBy(m.BodyQuat[b], axis[i])
+	}
+	return along(axis[0], axis[1])
+}
+
+// turnedBy turns a vector by a quaternion.
+func turnedBy(q [4]float64, v [3]float64) (out [3]float64) {
+	turned := algebra.KnownQuaternion(q).Rotation().Of(algebra.Vectors(v))
+	return [3]float64{turned.X.Known[0], turned.Y.Known[0], turned.Z.Known[0]}
 }
