@@ -301,19 +301,6 @@ func TestFingerprints(t *testing.T) {
 	}
 }
 
-// The names of runs without custom parts do not change.
-func TestPlainRunsHaveNoParts(t *testing.T) {
-	for _, spec := range []Spec{small("nowhere", 1), smallDiscovery("smerl-dads", "nowhere", 1)} {
-		if config := nb.Must(spec.Config()); len(config.Parts) > 0 {
-			t.Errorf("%s has %v", config.Name(), config.Parts)
-		}
-	}
-	if name := nb.Must(Spec{Algorithm: "map-elites",
-		Env: "pointmaze"}.Config()).Name(); name != "map-elites-pointmaze-0-53e07843" {
-		t.Errorf("the paper's MAP-Elites is %s: existing runs are not found", name)
-	}
-}
-
 func TestLoad(t *testing.T) {
 	folder := t.TempDir()
 	spec := variantIn(folder, noisy(0.005))

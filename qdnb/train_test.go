@@ -1,11 +1,9 @@
 package qdnb
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -122,24 +120,6 @@ func stderr(t *testing.T, f func()) string {
 	must.Get(file.Seek(0, io.SeekStart))
 	text := must.Get(io.ReadAll(file))
 	return string(text)
-}
-
-func TestFinishedRunIsLoadedWithoutABackend(t *testing.T) {
-	spec := small(t.TempDir(), 3)
-	first := train(t, spec)
-	spec.Backend = filepath.Join(t.TempDir(), "none.so")
-	for _, generations := range []int{3, 2} {
-		spec.Budget = Generations(generations)
-		again := train(t, spec)
-		errtest.Equal(t, "the run that is loaded", fmt.Sprint(again.Dir, again.Status.Generation, again.Status.Finished),
-			fmt.Sprint(first.Dir, 3, true))
-	}
-	spec.Budget = Generations(4)
-	errtest.Want(t, errtest.Of(Train(background, spec)), "no PJRT plugin at "+spec.Backend)
-	run, err := runs.Open(first.Dir)
-	if err != nil || run.Status.Generation != 3 || !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, first)) {
-		t.Errorf("the attempt changed the run: %+v, %v", run, err)
-	}
 }
 
 // The evaluations of generation 0 are part of a budget. 0 generations are the initial population, not the default budget.

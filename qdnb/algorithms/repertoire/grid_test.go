@@ -233,42 +233,6 @@ func TestCellsOfUnequalScale(t *testing.T) {
 	}
 }
 
-// Every filled cell is drawn equally often, and no other: the statistic of Pearson's test is below
-// its 99.99 % quantile.
-func TestSamplerIsUniformOverFilledCells(t *testing.T) {
-	const draws = 100_000
-	fitness := make([]float32, 40)
-	filled := 0
-	for i := range fitness {
-		fitness[i] = float32(math.Inf(-1))
-		if i%3 == 1 {
-			fitness[i] = float32(-i)
-			filled++
-		}
-	}
-	out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
-		return []*Node{Cells{Fitness: in[0]}.Sampler().Draw(keysOf(in[0].Graph(), 1, draws))}
-	}, xlatest.Tensor(fitness, len(fitness)))
-	counts := make([]int, len(fitness))
-	for _, cell := range xlatest.Flat[int32](t, out[0]) {
-		counts[cell]++
-	}
-	expected, statistic := float64(draws)/float64(filled), 0.0
-	for cell, count := range counts {
-		if cell%3 != 1 {
-			if count > 0 {
-				t.Errorf("cell %d is empty and was drawn %d times", cell, count)
-			}
-			continue
-		}
-		statistic += (float64(count) - expected) * (float64(count) - expected) / expected
-	}
-	const quantile = 38 // of chi-squared with 12 degrees of freedom
-	if filled != 13 || statistic > quantile {
-		t.Errorf("chi-squared %g with %d filled cells", statistic, filled)
-	}
-}
-
 func TestSamplerOfFewCells(t *testing.T) {
 	empty := float32(math.Inf(-1))
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {

@@ -78,34 +78,14 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 		errtest.Equal(t, name+": lines of training and others", fmt.Sprint(training, rest),
 			fmt.Sprint(cmp.Or(want.seeds, 5)*want.training, cmp.Or(want.seeds, 5)*want.rest))
 	}
-	// In steps, each method gets the mean over environments of table 8. PGA methods get twice as many
-	// steps where episodes are twice as long, and so the same number of generations.
-	steps := map[string]map[string]int64{}
+	// In steps, each method gets the paper's, see paper.TestPublishedTablesAreComplete; PGA methods as many generations in
+	// longer episodes.
 	for _, line := range plan(t, "training", Options{Budget: Steps, Seeds: 1}) {
-		if steps[line.Label] == nil {
-			steps[line.Label] = map[string]int64{}
-		}
-		errtest.Equal(t, line.Name(), line.Budget, (runs.Budget{EnvSteps: line.Budget.EnvSteps}))
-		steps[line.Label][line.Run.Env] = line.Budget.EnvSteps
+		errtest.Equal(t, line.Name(), line.Budget, (runs.Budget{EnvSteps: results.PaperSteps(line.Label, line.Run.Env)}))
 	}
-	for label, want := range map[string]int64{"map-elites": 16e8, "pga-map-elites": 18e7,
-		"aurora": 12e8, "pga-aurora": 11e7, "smerl-diayn": 1e7,
-		"diayn-reward": 1e7, "smerl-dads": 85e5, "dads-reward": 85e5} {
-		sum := int64(0)
-		for _, n := range steps[label] {
-			sum += n
-		}
-		errtest.Equal(t, fmt.Sprintf("%s: the sum of steps as in table 8", label), fmt.Sprint(sum, len(steps[label])),
-			fmt.Sprint(7*want, 7))
-		maze := int64(1)
-		if strings.HasPrefix(label, "pga-") {
-			maze = 2
-		}
-		errtest.Equal(t, label, fmt.Sprint(steps[label]["ant-maze"], steps[label]["pointmaze"]),
-			fmt.Sprint(maze*steps[label]["ant-uni"], steps[label]["ant-uni"]))
-	}
-	if got := steps["pga-map-elites"]; got["ant-maze"] != 6300*100*500 || got["walker-uni"] != 6300*100*250 {
-		t.Errorf("PGA-MAP-Elites: %v, want 6300 generations", got)
+	if of := results.PaperSteps; of("pga-map-elites", "ant-maze") != 6300*100*500 ||
+		of("pga-map-elites", "walker-uni") != 6300*100*250 {
+		t.Error("PGA-MAP-Elites does not have 6300 generations")
 	}
 }
 
@@ -439,18 +419,6 @@ func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {
 	}
 	for _, index := range []int{-1, 6} {
 		errtest.Want(t, RunIndex(context.Background(), lines, index, o), "6 lines, 0 to 5")
-	}
-}
-
-// A single line runs its needs first.
-func TestIndexMakesItsNeeds(t *testing.T) {
-	needed, line := tiny(t, 0, 2), tiny(t, 1, 2)
-	line.Needs = []sweep.Need{{Run: needed.Run, Budget: needed.Budget}}
-	root := t.TempDir()
-	must.Do(RunIndex(context.Background(), []sweep.Line{tiny(t, 2, 2), line}, 1,
-		RunOptions{Runs: root, Quiet: true, Log: new(bytes.Buffer)}))
-	if !done(t, root, needed) || !done(t, root, line) || done(t, root, tiny(t, 2, 2)) {
-		t.Error("expected only the line and its needs to be done")
 	}
 }
 

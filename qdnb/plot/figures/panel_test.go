@@ -166,20 +166,6 @@ func TestLinesEdgeCases(t *testing.T) {
 	errtest.Contains(t, text, ">no data<")
 }
 
-// Ranges that overflow are the whole width of an axis.
-func TestLargestRanges(t *testing.T) {
-	const most = math.MaxFloat64
-	for _, y := range [][2]float64{{-most, most}, {1e-200, 1e200}, {most / 2, most}} {
-		low, high := axisRange([2]float64{}, y[0] > 0, 0.05, [][]float64{y[:]})
-		if !(low <= y[0] && high >= y[1] && finite(low) && finite(high) && (low > 0 || y[0] < 0)) {
-			t.Errorf("the axis of %g is %g to %g", y, low, high)
-		}
-	}
-	for x, want := range map[float64]float64{-most: 0, 0: 0.5, most / 2: 0.75, most: 1} {
-		errtest.Equal(t, fmt.Sprintf("%g", x), (linearScale{}).Normalize(-most, most, x), want)
-	}
-}
-
 // Values that are nil where one is expected are errors of one line when they are drawn, or have no effect.
 func TestNilValues(t *testing.T) {
 	panel := func(change func(*Panel)) error {
