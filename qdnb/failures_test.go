@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -32,23 +31,6 @@ import (
 	"example.com/qdnb/xla/nn"
 	"example.com/qdnb/xla/random"
 )
-
-// here returns the position that many lines below the caller, as errors print it.
-func here(lines int) string {
-	_, file, line, _ := runtime.Caller(1)
-	return fmt.Sprintf("%s:%d", file, line+lines)
-}
-
-// lineWith returns the position of the line of this file that begins with a text.
-func lineWith(t *testing.T, text string) string {
-	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	before, _, found := strings.Cut(string(nb.Must(os.ReadFile(file))), "\n"+text)
-	if !found {
-		t.Fatalf("no line begins with %q", text)
-	}
-	return fmt.Sprintf("%s:%d", file, strings.Count(before, "\n")+2)
-}
 
 // failing is the expected error of a run that cannot be compiled: the program, the function, its
 // line, and the rest of the message.
@@ -204,10 +186,10 @@ func TestMistakesNameTheirLine(t *testing.T) {
 		return failing{"generation", "qdnb.TestMistakesNameTheirLine", at, rest}
 	}
 	stepped := func(rest string) failing {
-		return failing{"generation", "qdnb.broken.Step", lineWith(t, "func (b broken) Step"), rest}
+		return failing{"generation", "qdnb.broken.Step", errtest.LineWith(t, "func (b broken) Step"), rest}
 	}
 	added := func(rest string) failing {
-		return failing{"insertion of the generation", "qdnb.careless.Add", lineWith(t, "func (c careless) Add"), rest}
+		return failing{"insertion of the generation", "qdnb.careless.Add", errtest.LineWith(t, "func (c careless) Add"), rest}
 	}
 	for _, c := range []struct {
 		spec Spec
@@ -216,28 +198,29 @@ func TestMistakesNameTheirLine(t *testing.T) {
 		{emits(func(p evolution.Parents, keys random.Key) *Node {
 			x := p.Sample(keys)
 			return Add(x, keys.FoldIn(1).Normal(8))
-		}), emitted(here(-1), axes)},
+		}), emitted(errtest.Here(-1), axes)},
 		{emits(func(p evolution.Parents, keys random.Key) *Node {
 			return Slice(p.Sample(keys), AxisRange(), AxisRange(1))
-		}), emitted(here(-2), ": it returns children of shape (Float32)[8, 113], not (Float32)[8, 114]"+axes)},
+		}), emitted(errtest.Here(-2), ": it returns children of shape (Float32)[8, 113], not (Float32)[8, 114]"+axes)},
 		{emits(func(evolution.Parents, random.Key) *Node {
 			return nil
-		}), emitted(here(-2), ": it returns nil for children of shape (Float32)[8, 114]"+axes)},
+		}), emitted(errtest.Here(-2), ": it returns nil for children of shape (Float32)[8, 114]"+axes)},
 		{emits(func(p evolution.Parents, keys random.Key) *Node {
 			return MulScalar(p.Sample(keys), float64(none[3]))
-		}), emitted(here(-1), "runtime error: index out of range [3] with length 0")},
+		}), emitted(errtest.Here(-1), "runtime error: index out of range [3] with length 0")},
 		{emits(func(p evolution.Parents, keys random.Key) *Node {
 			var settings *struct{ Sigma float64 }
 			return MulScalar(p.Sample(keys), settings.Sigma)
-		}), emitted(here(-1), "runtime error: invalid memory address or nil pointer dereference")},
+		}), emitted(errtest.Here(-1), "runtime error: invalid memory address or nil pointer dereference")},
 
-		{in("wide observations"), failing{"generation", "qdnb.broken.Reset", lineWith(t, "func (b broken) Reset"),
+		{in("wide observations"), failing{"generation", "qdnb.broken.Reset", errtest.LineWith(t, "func (b broken) Reset"),
 			": it returns Observation of shape (Float32)[8, 4], not (Float32)[8, 2]" + sizes}},
-		{in("actions"), failing{"generation", "qdnb.broken.Step", lineWith(t, "\t\taction = Add(action, s.Reward)"), sizes}},
+		{in("actions"), failing{"generation", "qdnb.broken.Step",
+			errtest.LineWith(t, "\t\taction = Add(action, s.Reward)"), sizes}},
 		{in("rewards of rank 2"), stepped(": it returns Reward of shape (Float32)[8, 1], not (Float32)[8] (" + sliceAxis + ")")},
 		{in("no descriptor"), stepped(": it returns nil for Descriptor of shape (Float32)[8, 2]" + sizes)},
 		{in("another world"), stepped(": it returns 2 tensors for PhysicsState, not 1")},
-		{restarting, failing{"evaluation", "qdnb.broken.Step", lineWith(t, "func (b broken) Step"),
+		{restarting, failing{"evaluation", "qdnb.broken.Step", errtest.LineWith(t, "func (b broken) Step"),
 			": it returns Reward of shape (Float32)[2, 1], not (Float32)[2] (2: policies of a slice of the batch or " +
 				"policies of the batch or numbers of an observation or numbers of an action or components of a descriptor)"}},
 
@@ -246,18 +229,18 @@ func TestMistakesNameTheirLine(t *testing.T) {
 			batchAxis + "; " + sizesAxis + "; " + cellsAxis + ")")},
 		{keeps("valid"), added(": it returns valid individuals of shape (Bool)[32], not (Bool)[16] (" + cellsAxis + "; " +
 			batchAxis + ")")},
-		{gradients, failing{"proposals", "qdnb.hasty.Offspring", lineWith(t, "func (h hasty) Offspring"),
+		{gradients, failing{"proposals", "qdnb.hasty.Offspring", errtest.LineWith(t, "func (h hasty) Offspring"),
 			"(" + cellsAxis + "; " + paramsAxis + "; 8: proposals of a worker or proposals of an emitter)"}},
 
 		{learns(skills.Parts{Diversity: confused{"skills"}}), failing{"iteration", "qdnb.confused.Reward",
-			lineWith(t, "\t\treturn ReduceSum(Mul(b.Skill, b.Now), 1)"), "(" + updates + "; 3: skills; " + sizesAxis + ")"}},
+			errtest.LineWith(t, "\t\treturn ReduceSum(Mul(b.Skill, b.Now), 1)"), "(" + updates + "; 3: skills; " + sizesAxis + ")"}},
 		{learns(skills.Parts{Diversity: confused{"rank"}}), failing{"iteration", "qdnb.confused.Reward",
-			lineWith(t, "func (c confused) Reward"),
+			errtest.LineWith(t, "func (c confused) Reward"),
 			": it returns diversity rewards of shape (Float32)[16, 1], not (Float32)[16] (" + updates + ")"}},
 		{learns(skills.Parts{Diversity: confused{"loss"}}), failing{"iteration", "qdnb.confused.Learn",
-			lineWith(t, "func (c confused) Learn"),
+			errtest.LineWith(t, "func (c confused) Learn"),
 			": it returns loss of shape (Float32)[16], not (Float32) (" + updates + ")"}},
-		{learns(skills.Parts{Objective: odd{}}), failing{"iteration", "qdnb.odd.Reward", lineWith(t, "func (odd) Reward"),
+		{learns(skills.Parts{Objective: odd{}}), failing{"iteration", "qdnb.odd.Reward", errtest.LineWith(t, "func (odd) Reward"),
 			": it returns rewards of shape (Float32), not (Float32)[16] (" + updates + ")"}},
 	} {
 		c.spec.Runs = t.TempDir()

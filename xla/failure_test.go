@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -13,26 +12,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/internal/errtest"
-	"example.com/qdnb/internal/must"
 )
-
-// here returns the location of the caller, moved down by lines, as errors print it.
-func here(lines int) string {
-	_, file, line, _ := runtime.Caller(1)
-	return fmt.Sprintf("%s:%d", file, line+lines)
-}
-
-// lineWith returns the location of the line of this file that begins with a text.
-func lineWith(t *testing.T, text string) string {
-	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	source := must.Get(os.ReadFile(file))
-	before, _, found := strings.Cut(string(source), "\n"+text)
-	if !found {
-		t.Fatalf("no line begins with %q", text)
-	}
-	return fmt.Sprintf("%s:%d", file, strings.Count(before, "\n")+2)
-}
 
 func TestUsersFunctions(t *testing.T) {
 	source := func(file string) string { return goSources + file }
@@ -145,16 +125,16 @@ func TestFailuresNameTheUsersLine(t *testing.T) {
 		at, name, want string
 		build          func(x *Node) *Node
 	}{
-		{here(0), test, "(2: axles; 3: wheels)", func(x *Node) *Node { return Add(short(x), x) }},
-		{here(1), test, " (3: wheels; 2: axles)", func(x *Node) *Node {
+		{errtest.Here(0), test, "(2: axles; 3: wheels)", func(x *Node) *Node { return Add(short(x), x) }},
+		{errtest.Here(1), test, " (3: wheels; 2: axles)", func(x *Node) *Node {
 			return For(x.Graph(), 3, x, func(_, x *Node) *Node { return short(x) })
 		}},
-		{here(1), test, ": runtime error: index out of range [2] with length 0",
+		{errtest.Here(1), test, ": runtime error: index out of range [2] with length 0",
 			func(x *Node) *Node { return AddScalar(x, none[len(none)+2]) }},
-		{lineWith(t, "func (p *pointed) Sum"), "xla.(*pointed).Sum",
+		{errtest.LineWith(t, "func (p *pointed) Sum"), "xla.(*pointed).Sum",
 			": runtime error: invalid memory address or nil pointer dereference", (*pointed)(nil).Sum},
-		{here(0), test, ": in plain words; of two lines", func(*Node) *Node { panic("in plain words\nof two lines") }},
-		{lineWith(t, "func (adder) Sum"), "xla.adder.Sum",
+		{errtest.Here(0), test, ": in plain words; of two lines", func(*Node) *Node { panic("in plain words\nof two lines") }},
+		{errtest.LineWith(t, "func (adder) Sum"), "xla.adder.Sum",
 			": it returns sums of shape (Float32)[1, 3], not (Float32)[3] (1: cars; 3: wheels)",
 			func(x *Node) *Node {
 				sum := adder{}.Sum(x)
@@ -175,13 +155,13 @@ func TestFailuresNameTheUsersLine(t *testing.T) {
 // A misfit is located at the definition of the part.
 func TestMisfitsNameThePart(t *testing.T) {
 	sum := func(x *Node) *Node { return x }
-	sumAt := here(-1)
+	sumAt := errtest.Here(-1)
 	for want, part := range map[string]any{
-		"xla.adder.Sum at " + lineWith(t, "func (adder) Sum"):           &adder{},
-		"xla.(*pointed).Sum at " + lineWith(t, "func (p *pointed) Sum"): &pointed{},
-		"xla.TestMisfitsNameThePart at " + sumAt:                        sum,
-		"xla.outer.Sum":                                                 outer{},
-		"xla.For":                                                       For[*Node], // of this module
+		"xla.adder.Sum at " + errtest.LineWith(t, "func (adder) Sum"):           &adder{},
+		"xla.(*pointed).Sum at " + errtest.LineWith(t, "func (p *pointed) Sum"): &pointed{},
+		"xla.TestMisfitsNameThePart at " + sumAt:                                sum,
+		"xla.outer.Sum":                                                         outer{},
+		"xla.For":                                                               For[*Node], // of this module
 	} {
 		errtest.Equal(t, "misfit", Misfit(part, "Sum", "it returns %d", 2).Error(), want+": it returns 2")
 	}
@@ -190,7 +170,7 @@ func TestMisfitsNameThePart(t *testing.T) {
 // GoNB dies of a line of standard error with two colons before "main.go:12", so that no wrapping of an
 // error may put text before a location in a cell.
 func TestPlacesInCellsStartLines(t *testing.T) {
-	at := here(0)
+	at := errtest.Here(0)
 	t.Setenv("GONB_TMP_DIR", filepath.Dir(at))
 	build := func(x *Node) *Node { return Add(x, Const(x.Graph(), []float32{1, 2})) }
 	input := Input{Shape: shapes.Make(dtypes.Float32, 3)}

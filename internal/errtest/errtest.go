@@ -2,7 +2,10 @@
 package errtest
 
 import (
+	"fmt"
+	"os"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -42,4 +45,22 @@ func Contains(t testing.TB, text string, parts ...string) {
 			t.Errorf("no %q in\n%s", part, text)
 		}
 	}
+}
+
+// Here returns the location that many lines below the caller, as errors print it.
+func Here(lines int) string {
+	_, file, line, _ := runtime.Caller(1)
+	return fmt.Sprintf("%s:%d", file, line+lines)
+}
+
+// LineWith returns the location of the line of the caller's file that begins with a text.
+func LineWith(t testing.TB, text string) string {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(1)
+	source, _ := os.ReadFile(file)
+	before, _, found := strings.Cut(string(source), "\n"+text)
+	if !found {
+		t.Fatalf("no line begins with %q", text)
+	}
+	return fmt.Sprintf("%s:%d", file, strings.Count(before, "\n")+2)
 }

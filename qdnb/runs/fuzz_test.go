@@ -149,7 +149,11 @@ func FuzzFolder(f *testing.F) {
 		}
 		file := files[which]
 		if isText {
-			data = withMeta(must.Get(npz.Read(filepath.Join(root, config.Name(), archiveOr(file)))), hostile.Archive(string(data)))
+			archive := file
+			if filepath.Ext(file) != ".npz" {
+				archive = repertoireFile
+			}
+			data = withMeta(must.Get(npz.Read(filepath.Join(root, config.Name(), archive))), hostile.Archive(string(data)))
 		}
 		copied := t.TempDir()
 		must.Do(os.CopyFS(copied, os.DirFS(root)))
@@ -159,14 +163,6 @@ func FuzzFolder(f *testing.F) {
 			resumeFolder(t, copied, config)
 		})
 	})
-}
-
-// archiveOr returns the name of an archive, or of another one for a file that is none.
-func archiveOr(file string) string {
-	if filepath.Ext(file) == ".npz" {
-		return file
-	}
-	return repertoireFile
 }
 
 // withMeta gives an archive the metadata of another one if it lacks them, so that its arrays are read.

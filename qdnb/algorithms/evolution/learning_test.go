@@ -244,19 +244,14 @@ func TestGoldenASCII(t *testing.T) {
 	})
 }
 
-// smallASCII are settings for networks of a few units, without Iso+LineDD.
-func smallASCII() *MapElites {
-	a := defaultASCIIME(aims().Env.Spec())
-	a.Mix[1].Of = 0
-	parts.Change(a, func(s *ASCIISettings) { s.LearningRate, s.NumEpochs = 0.01, 5 })
-	return a
-}
-
 // The emitter keeps the rewards to go of every individual in the archive, and its offspring alone improve the archive.
 func TestASCIIKeepsEpisodesOfMembers(t *testing.T) {
 	xlatest.Logic(t, func(t *testing.T, p *xla.Platform) {
 		settings := settings{Batch: 24, Slice: 8, Centroids: line(10), Seed: 3}
-		s := searchOf(t, p, aims(), smallASCII().Parts, settings)
+		a := defaultASCIIME(aims().Env.Spec())
+		a.Mix[1].Of = 0 // no Iso+LineDD
+		parts.Change(a, func(s *ASCIISettings) { s.LearningRate, s.NumEpochs = 0.01, 5 })
+		s := searchOf(t, p, aims(), a.Parts, settings)
 		var best []float32
 		for range 12 {
 			best = append(best, slices.Max(steps(t, s, 1)[0].Fitnesses))

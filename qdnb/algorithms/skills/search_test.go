@@ -627,12 +627,8 @@ func (s *search) Restore(_ int64, arrays map[string]npz.Array) error {
 // counters are the host's values in checkpoints.
 var counters = []string{"iteration", "evaluations", "metric_sums", "metric_count", "dropped"}
 
-// entryOf returns an algorithm by its name.
-func entryOf(name string) algorithms.Entry {
-	return Algorithms[slices.IndexFunc(Algorithms, func(e algorithms.Entry) bool { return e.Name == name })]
-}
-
 // Defaults returns the hyperparameters of an algorithm of skills by its name.
 func Defaults(name string, env envs.Spec) *Discovery {
-	return entryOf(name).Defaults(env).(*Discovery)
+	i := slices.IndexFunc(Algorithms, func(e algorithms.Entry) bool { return e.Name == name })
+	return Algorithms[i].Defaults(env).(*Discovery)
 }

@@ -107,22 +107,6 @@ func discovery(env envs.Spec, diversity Diversity, objective Objective) *Discove
 		Parts: Parts{diversity, objective}}
 }
 
-// The presets are of one diversity reward and one of the paper's three objectives.
-func alone(d Diversity) func(envs.Spec) *Discovery {
-	return func(env envs.Spec) *Discovery { return discovery(env, d, DiversityOnly{}) }
-}
-
-func rewarded(d Diversity) func(envs.Spec) *Discovery {
-	return func(env envs.Spec) *Discovery { return discovery(env, d, PlusReward{settingsOf(env).diversityScale}) }
-}
-
-func selective(d Diversity) func(envs.Spec) *Discovery {
-	return func(env envs.Spec) *Discovery {
-		p := settingsOf(env)
-		return discovery(env, d, SMERL{p.target, p.margin, p.diversityScale})
-	}
-}
-
 // Algorithms are the algorithms of this package. The file of each adds it.
 var Algorithms = []algorithms.Entry{{Record: records.Record{Name: "sac"},
 	Defaults: func(env envs.Spec) algorithms.Algorithm { return defaultSAC(env) }}}
@@ -137,9 +121,12 @@ func preset(name string, defaults func(envs.Spec) *Discovery, options ...envs.Op
 
 // presets adds a diversity reward with each of the paper's three objectives.
 func presets(name string, d Diversity, options ...envs.Option) struct{} {
-	preset(name, alone(d), options...)
-	preset(name+"-reward", rewarded(d), options...)
-	return preset("smerl-"+name, selective(d), options...)
+	add := func(name string, objective func(perEnvironment) Objective) struct{} {
+		return preset(name, func(env envs.Spec) *Discovery { return discovery(env, d, objective(settingsOf(env))) }, options...)
+	}
+	add(name, func(perEnvironment) Objective { return DiversityOnly{} })
+	add(name+"-reward", func(p perEnvironment) Objective { return PlusReward{p.diversityScale} })
+	return add("smerl-"+name, func(p perEnvironment) Objective { return SMERL{p.target, p.margin, p.diversityScale} })
 }
 
 var wide = envs.WidePositions()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/qdnb/internal/errtest"
+	"example.com/qdnb/internal/lists"
 	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/runs"
@@ -174,20 +175,13 @@ func hold(t *testing.T, root string, c runs.Config) *runs.Writer {
 	return w
 }
 
-func statuses(states []State) (list []Status) {
-	for _, s := range states {
-		list = append(list, s.Status)
-	}
-	return list
-}
-
 func TestInspect(t *testing.T) {
 	root := t.TempDir()
 	lines := plan(t)
 	check := func(when string, want ...Status) []State {
 		t.Helper()
 		states := Inspect(root, lines)
-		errtest.Equal(t, when, statuses(states), want)
+		errtest.Equal(t, when, lists.Map(states, func(s State) Status { return s.Status }), want)
 		return states
 	}
 	states := check("empty folder", Ready, Waiting, Ready, Waiting)
@@ -216,8 +210,8 @@ func TestInspect(t *testing.T) {
 	lines[0].Budget.EnvSteps, lines[3].Needs[0].Run = 2000, lines[0].Run
 	check("a larger budget", Interrupted, Done, Ready, Ready)
 
-	edited := strings.Replace(read(t, root, lines[1].Run), `"seed": 0`, `"seed": 7`, 1)
-	write(t, root, lines[1].Run, "config.json", edited)
+	config := must.Get(os.ReadFile(filepath.Join(root, lines[1].Run.Name(), "config.json")))
+	write(t, root, lines[1].Run, "config.json", strings.Replace(string(config), `"seed": 0`, `"seed": 7`, 1))
 	write(t, root, lines[0].Run, "status.json", "{")
 	states = check("folders that were edited", Broken, Broken, Ready, Waiting)
 	for i, want := range []string{"damaged", "edited"} {
@@ -227,11 +221,6 @@ func TestInspect(t *testing.T) {
 	if err != nil || len(before) != 2 {
 		t.Errorf("after inspection there are %d folders, want 2 (%v)", len(before), err)
 	}
-}
-
-func read(t *testing.T, root string, c runs.Config) string {
-	data := must.Get(os.ReadFile(filepath.Join(root, c.Name(), "config.json")))
-	return string(data)
 }
 
 func write(t *testing.T, root string, c runs.Config, name, text string) {
