@@ -78,12 +78,12 @@ func Select(run *runs.Run, numbers, cells []int) (*Set, error) {
 
 // unfinished is the error of a run that has not written its policies.
 func unfinished(run *runs.Run) error {
-	advice := "train it to the end first"
+	advice := "rerun what trains it"
 	if at := run.Status.Generation; at > 0 {
-		advice += fmt.Sprintf(", or to its generation %[1]d with --generations %[1]d --keep-replay (Spec.Budget: "+
-			"qdnb.Generations(%[1]d), KeepReplay: true); a larger budget continues it later", at)
+		advice += fmt.Sprintf(", to its end or with --generations %[1]d (Budget: qdnb.Generations(%[1]d)) to end it here; a "+
+			"learner continues later only with --keep-replay (KeepReplay: true)", at)
 	}
-	return fmt.Errorf("%s has neither skills nor a repertoire yet: %s", run.Dir, advice)
+	return fmt.Errorf("%s has no policies yet: %s", run.Dir, advice)
 }
 
 // All returns all skills of a run, or all filled cells of the repertoire if it has no skills.
