@@ -70,6 +70,7 @@ func TestTrainDrawsItself(t *testing.T) {
 			if _, err := Train(background, spec); err != nil {
 				return err
 			}
+			must.Get(run.Metrics()) // of another run
 		}
 		return nil
 	}) {

@@ -111,27 +111,36 @@ func MapFollows(run string) {
 	}
 }
 
-// newest is the id of the output that Live began last; read guards it.
-var newest string
+// newest is the output that Live began last, and what it shows; read guards it.
+var newest protocol.DisplayData
 
 // Live begins an output, for Replace, about a run in training. Of the runs that a cell trains only the newest shows its
 // output, below the line of its progress: the one before becomes empty.
 func Live() (id string) {
+	Begin()
 	read.Lock()
 	before := newest
-	newest = "qdnb_live_" + gonbui.UniqueId()
-	id = newest
+	id = "qdnb_live_" + gonbui.UniqueId()
+	newest = protocol.DisplayData{DisplayID: id}
 	read.Unlock()
-	if before != "" {
-		_ = Replace(before, "") // else it stays
+	if before.Metadata != nil {
+		before.Data = map[protocol.MIMEType]any{protocol.MIMETextHTML: ""}
+		_ = display(&before) // else it stays
 	}
 	return id
 }
 
 // Replace displays a page of HTML about a run in training in place of the last one with this id.
 func Replace(id, page string) error {
-	return send(&protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMETextHTML: page}, DisplayID: id,
-		Metadata: map[string]any{TrainedKey: "true"}})
+	data := &protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMETextHTML: page}, DisplayID: id,
+		Metadata: map[string]any{TrainedKey: "true"}}
+	err := send(data)
+	read.Lock()
+	defer read.Unlock()
+	if id == newest.DisplayID {
+		newest = *data
+	}
+	return err
 }
 
 func send(data *protocol.DisplayData) error {

@@ -228,7 +228,7 @@ func Trained(dir string, generation int64) error {
 func Execution() {
 	read.Lock()
 	defer read.Unlock()
-	own, marked, newest = map[string]int{}, map[string]int{}, ""
+	own, marked, newest = map[string]int{}, map[string]int{}, protocol.DisplayData{}
 }
 
 // Shown returns the runs that outputs of earlier executions in this kernel show, as in RunsKey; none outside a notebook.
