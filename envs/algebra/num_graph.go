@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/backend"
@@ -116,7 +117,7 @@ func (a Num) Spread(g *Graph, batch int) *Node {
 	for _, k := range column {
 		flat = append(flat, slices.Repeat([]float32{k}, batch)...)
 	}
-	return Const(g, flat)
+	return ConstTensor(g, tensors.FromFlatDataAndDimensions(flat, len(flat))) // Const inspects each number
 }
 
 // combine applies the binary operation op, on the host if both operands are known, else in the graph,
