@@ -53,10 +53,10 @@ class Stage:
     title: str
     cases: tuple[str, ...]  # {case} in a command
     ours: str  # benchmark, see gobench.command
-    ours_seconds: dict[str, str]  # report field by measure
     venv: str  # of the peer, in .tools
     peer: str  # script in tools/peer and its arguments
-    peer_seconds: dict[str, str]
+    ours_seconds: dict[str, str] = dataclasses.field(default_factory=lambda: {"running": "best-s"})  # field by measure
+    peer_seconds: dict[str, str] = dataclasses.field(default_factory=lambda: {"running": "best_s"})
     search: str = ""  # arguments of a peer's run that searches for the best slice
     slices: tuple[int, ...] = ()  # candidates of the search
     variants: dict[str, str] = dataclasses.field(default_factory=lambda: WHOLE)  # name: arguments
@@ -126,10 +126,8 @@ STAGES = {
             "humanoid-uni",
         ),
         ours="Rollout 3x -env {case}",
-        ours_seconds={"running": "best-s"},
         venv="peer-brax",
         peer="brax_rollout.py {case} --batch 256 --steps 250",
-        peer_seconds={"running": "best_s"},
         search="--repeats 1",
         slices=(2, 4, 8, 16, 32),
     ),
@@ -137,10 +135,8 @@ STAGES = {
         title="300 updates with batches of 256, networks of 2 x 256 units; best of 3 runs",
         cases=("td3", "sac"),
         ours="Updates 3x -learner {case} -steps 300",
-        ours_seconds={"running": "best-s"},
         venv="peer-jax",
         peer="updates.py {case} --steps 300",
-        peer_seconds={"running": "best_s"},
         size=("steps",),
         unit="updates/s",
     ),
@@ -148,10 +144,8 @@ STAGES = {
         title="1000 candidates of which so many are better than all of 1024 occupants, ant-uni's policies; best of 20",
         cases=("50", "1000"),
         ours="Insertion 20x -better {case}",
-        ours_seconds={"running": "best-s"},
         venv="peer-jax",
         peer="insertion.py {case}",
-        peer_seconds={"running": "best_s"},
         size=("batch",),
         unit="candidates/s",
     ),
@@ -173,10 +167,8 @@ STAGES = {
         "the peers simulate other physics; one run",
         cases=("ant-uni", "walker-uni", "halfcheetah-uni"),
         ours="Rollout 3x -env {case}",
-        ours_seconds={"running": "best-s"},
         venv="peer-mujoco",
         peer="mujoco_rollout.py {case}",
-        peer_seconds={"running": "best_s"},
         variants=SIMULATORS,
     ),
     "evolution": Stage(
@@ -208,10 +200,8 @@ STAGES = {
         "best of 5 runs, the peer's only one",
         cases=tuple(name for name, (*_, task) in ROBOTS.items() if not task),
         ours="Robot 5x -env {model} -steps {steps} -substeps {substeps} -touch={touch}",
-        ours_seconds={"running": "best-s"},
         venv="peer-mujoco",
         peer="mujoco_robots.py {model} --steps {steps} --substeps {substeps} --touch={touch}",
-        peer_seconds={"running": "best_s"},
         variants={"mujoco.rollout": "--simulator rollout", "mjbatch": "--simulator mjbatch"},
         unit="control steps/s",
     ),
@@ -219,10 +209,8 @@ STAGES = {
         title="the same with 256 policies of 2 x 256 units, the peer's in NumPy",
         cases=tuple(ROBOTS),
         ours="Rollout 3x -env {model} -steps {steps} -substeps {substeps} -touch={touch} -task={task}",
-        ours_seconds={"running": "best-s"},
         venv="peer-mujoco",
         peer="mujoco_robots.py {model} --steps {steps} --substeps {substeps} --touch={touch} --batch 256 --hidden 256",
-        peer_seconds={"running": "best_s"},
         variants={"mjbatch, policies in NumPy": "--simulator mjbatch --chunk 16"},
         unit="control steps/s",
     ),
@@ -231,10 +219,8 @@ STAGES = {
         "best of 3 runs, the peers' only one",
         cases=("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Swimmer-v5", "Ant-v5", "Humanoid-v5"),
         ours="Rollout 3x -env {case}",
-        ours_seconds={"running": "best-s"},
         venv="peer-mujoco",
         peer="mujoco_rollout.py {case}",
-        peer_seconds={"running": "best_s"},
         variants=SIMULATORS,
         unit="control steps/s",
     ),
