@@ -1,0 +1,188 @@
+package mujoco
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/internal/lists"
+	"example.com/qdnb/internal/must"
+	"example.com/qdnb/internal/xlatest"
+)
+
+// A face of a mesh of which a corner is not quite in the plane of the others has the contacts of a flat face: a wheel on
+// its rim touches a plate along the same one of the two edges at its lowest corner.
+func TestContactsOfFacesThatAreNearlyFlat(t *testing.T) {
+	wheel := Hull{Faces: make([][]int, 2), Normals: [][3]float64{{0, 0, 1}, {0, 0, -1}}}
+	const corners, radius, half, lean, depth = 64, 0.1, 0.02, 10 * math.Pi / 180, 0.001
+	for i := range 2 * corners { // above, below, and so on
+		sin, cos := math.Sincos(math.Pi / corners * float64(i-i%2))
+		wheel.Vertices = append(wheel.Vertices, [3]float64{radius * cos, radius * sin, half * float64(1-2*(i%2))})
+		wheel.Faces[i%2] = append(wheel.Faces[i%2], i)
+	}
+	slices.Reverse(wheel.Faces[1])
+	for i := 0; i < 2*corners; i += 2 {
+		sin, cos := math.Sincos(math.Pi / corners * float64(i+1))
+		next := (i + 2) % (2 * corners)
+		wheel.Faces = append(wheel.Faces, []int{i, i + 1, next + 1, next})
+		wheel.Normals = append(wheel.Normals, [3]float64{cos, sin, 0})
+	}
+	contacts := func(raised float64) [][]float64 {
+		m := compiled("accepted/own_faces")
+		table, rider := slices.Index(m.Names.Geom, "table"), slices.Index(m.Names.Geom, "on table")
+		for i, v := range m.hull(table).Vertices {
+			for axis, x := range v {
+				if at := turnedBy(m.GeomQuat[table], v); slices.Min(at[:]) > 0 && math.Abs(x) < 0.1 { // a corner above, its height
+					m.hull(table).Vertices[i][axis] += math.Copysign(raised, x)
+				}
+			}
+		}
+		*m.hull(rider) = wheel
+		m.GeomPos[rider], m.GeomQuat[rider] = [3]float64{}, [4]float64{1}
+		s := must.Get(NewSystem(m, Options{}))
+		pair := [2]int{table, rider}
+		set := s.contacts[slices.IndexFunc(s.contacts, func(c *contactSet) bool { return slices.Contains(c.geoms, pair) })]
+		row := slices.Index(set.geoms, pair)
+		var states [][]float64
+		for spin := -1.5; spin < 2; spin++ { // degrees, of which a corner has 5.6
+			q := slices.Clone(m.QPos0)
+			angle := spin * math.Pi / 360
+			upright := math.Pi/4 - lean/2
+			// First the wheel turns about its axis, z, then this axis about x.
+			at := m.JntQPosAdr[m.BodyJntAdr[m.GeomBodyID[rider]]]
+			copy(q[at:], []float64{1.02, 0.01, 0.03 + radius*math.Cos(lean) + half*math.Sin(lean) - depth,
+				math.Cos(upright) * math.Cos(angle), math.Sin(upright) * math.Cos(angle), -math.Sin(upright) * math.Sin(angle),
+				math.Cos(upright) * math.Sin(angle)})
+			states = append(states, q)
+		}
+		out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
+			c := s.collide(s.kinematics(split(in[0], s.places), conditions{}), set)
+			var all []*graph.Node
+			for _, x := range []algebra.Num{c.Distance, c.Point.X, c.Point.Y, c.Frame[0].X, c.Frame[0].Y} {
+				all = append(all, graph.Reshape(x.Spread(in[0].Graph(), len(states)), x.Rows, len(states)))
+			}
+			return []*graph.Node{graph.Concatenate(all, 0)}
+		}, batchLast(states))
+		var found [][]float64
+		for _, all := range batchFirst(t, out[0]) {
+			var own []float64
+			for i := row; i < len(all); i += len(set.geoms) { // two contacts, of which all numbers follow
+				own = append(own, min(all[i], 1))
+			}
+			found = append(found, own)
+		}
+		return found
+	}
+	flat, bent := contacts(0), contacts(3e-4)
+	for i := range flat {
+		if d := flat[i][1]; d > 0 || math.Abs(flat[i][0]+depth) > 1e-3 {
+			t.Fatalf("wheel %d touches the flat plate with %v, want two contacts", i, flat[i])
+		}
+		if e := distance(bent[i], flat[i]); e > 2e-3 {
+			t.Errorf("wheel %d: contacts of the bent plate are off by %.1e: %.5f, and of the flat one %.5f", i, e, bent[i], flat[i])
+		}
+	}
+}
+
+// Where a capsule is nearest to a box on an edge, close to its end, it has both contacts of an edge, as in MuJoCo, rather
+// than those of a corner. The numbers are those of Unitree's H1 with an arm on its body.
+func TestCapsuleNearTheEndOfAnEdge(t *testing.T) {
+	known := func(x, y, z float64) algebra.Vector { return algebra.Vectors([3]float64{x, y, z}) }
+	c := &contactSet{sizes: [2]algebra.Vector{known(0.03, 0.175, 0), known(0.07, 0.1, 0.22)}}
+	box := place{position: known(0, 0, 0), turn: algebra.Rotation{X: known(1, 0, 0), Y: known(0, 1, 0), Z: known(0, 0, 1)}}
+	capsule := place{position: known(0.12189408, -0.08144223, 0.22500327)}
+	capsule.turn.Z = known(-0.62551044, -0.77297684, -0.10603532)
+	both := capsuleBox(c, capsule, box)
+	if d := both[1].distance.Minus(both[0].distance).Known[0]; math.Abs(d) > 1e-5 {
+		t.Errorf("the second contact is %g m higher than the first, want at most 1e-5", d)
+	}
+}
+
+// The depth of polytopes in each other is nearly always the least one among the normals of their faces and the directions
+// across their edges, as it should be.
+func TestDepthsOfPolytopes(t *testing.T) {
+	m := compiled("accepted/own_faces")
+	pair := [2]int{slices.Index(m.Names.Geom, "table"), slices.Index(m.Names.Geom, "on table")}
+	*m.hull(pair[0]) = *m.hull(slices.Index(m.Names.Geom, "ramp"))
+	for _, geom := range pair {
+		m.GeomPos[geom], m.GeomQuat[geom] = [3]float64{}, [4]float64{1}
+	}
+	s := must.Get(NewSystem(m, Options{}))
+	set := s.contacts[slices.IndexFunc(s.contacts, func(c *contactSet) bool { return slices.Contains(c.geoms, pair) })]
+	random := rand.New(rand.NewPCG(1, 1))
+	var states [][]float64
+	var least []float64
+	for range 300 {
+		at, turn := make([]float64, 3), [4]float64{}
+		for i := range turn {
+			turn[i] = random.NormFloat64()
+		}
+		for i := range at {
+			at[i] = 0.1 * (2*random.Float64() - 1)
+		}
+		for i, length := 0, norm(turn[:]); i < 4; i++ {
+			turn[i] /= length
+		}
+		q := slices.Clone(m.QPos0)
+		copy(q[m.JntQPosAdr[m.BodyJntAdr[m.GeomBodyID[pair[1]]]]:], slices.Concat(at, turn[:]))
+		states, least = append(states, q), append(least, leastDepth(*m.hull(pair[0]), *m.hull(pair[1]), at, turn))
+	}
+	out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
+		places, _ := s.relativePlaces(s.kinematics(split(in[0], s.places), conditions{}), set.sides)
+		found := set.search(places[0], places[1]).Distance
+		return []*graph.Node{graph.Reshape(found.Node, found.Rows, len(states))}
+	}, batchLast(states))
+	deep, wrong := 0, 0
+	for i, found := range batchFirst(t, out[0]) {
+		if least[i] > 0 {
+			deep++
+		}
+		if depth := -found[slices.Index(set.geoms, pair)]; least[i] > 0 && math.Abs(depth-least[i]) > 1e-3*least[i] {
+			wrong++
+		}
+	}
+	if deep < 200 || wrong > 3 {
+		t.Errorf("in %d of %d poses in which they overlap, the depth is not the least one", wrong, deep)
+	}
+}
+
+// leastDepth returns how deep two hulls overlap, of which the second one is placed.
+func leastDepth(one, other Hull, at []float64, turn [4]float64) float64 {
+	placed := func(v [3]float64) [3]float64 {
+		v = turnedBy(turn, v)
+		return [3]float64{v[0] + at[0], v[1] + at[1], v[2] + at[2]}
+	}
+	other.Vertices = lists.Map(other.Vertices, placed)
+	edges := func(h Hull) (all [][3]float64) {
+		for _, face := range h.Faces {
+			for i, v := range face {
+				a, b := h.Vertices[v], h.Vertices[face[(i+1)%len(face)]]
+				all = append(all, [3]float64{b[0] - a[0], b[1] - a[1], b[2] - a[2]})
+			}
+		}
+		return all
+	}
+	directions := slices.Clone(one.Normals)
+	for _, v := range other.Normals {
+		v = turnedBy(turn, v)
+		directions = append(directions, [3]float64{-v[0], -v[1], -v[2]})
+	}
+	for _, a := range edges(one) { // each is there in both directions
+		for _, b := range edges(other) {
+			v := [3]float64{a[1]*b[2] - a[2]*b[1], a[2]*b[0] - a[0]*b[2], a[0]*b[1] - a[1]*b[0]}
+			if length := norm(v[:]); length > 1e-3*norm(a[:])*norm(b[:]) {
+				directions = append(directions, [3]float64{v[0] / length, v[1] / length, v[2] / length})
+			}
+		}
+	}
+	least := math.Inf(1)
+	for _, d := range directions {
+		along := func(v [3]float64) float64 { return v[0]*d[0] + v[1]*d[1] + v[2]*d[2] }
+		least = min(least, slices.Max(lists.Map(one.Vertices, along))-slices.Min(lists.Map(other.Vertices, along)))
+	}
+	return least
+}
