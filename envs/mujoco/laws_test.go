@@ -474,3 +474,17 @@ func TestCrossingsOfBoxesThatAreNearlyAligned(t *testing.T) {
 		}
 	}
 }
+
+// Damping that is thousands of times what the inertia resists in a step leaves the speed at which it equals the force.
+func TestStrongDamping(t *testing.T) {
+	m := lawModel("slides")
+	m.Opt.Gravity = [3]float64{3, 0, 0}
+	last := m.Sizes.NV - 1
+	m.DofDamping[last] = 1e6
+	_, v, _ := roll(t, must.Get(NewSystem(m, Options{})), m.QPos0, make([]float64, m.Sizes.NV), nil, 1)
+	h, mass := m.Opt.TimeStep, m.BodyMass[m.Sizes.NBody-1]
+	want := h * 3 / (1 + h*m.DofDamping[last]/mass)
+	if e := math.Abs(v[last]/want - 1); e > 1e-6 {
+		t.Errorf("the speed is %g m/s, want %g: an error of %.1e", v[last], want, e)
+	}
+}

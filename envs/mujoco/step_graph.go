@@ -267,7 +267,7 @@ func (s *System) semiImplicit(r running) running {
 		a := d.Acceleration
 		r.A = s.toBody(d.Kinematics, a)
 		if len(slopes) > 0 {
-			// (M + h D) a' = M a, so a' is a less the solution of (M + h D) x = h D a
+			// (M + h D) a' = M a, so a' is a less the solution of (M + h D) x = h D a. Where that is nearly a, M a is computed.
 			blocks, braking := s.armatures(d.Kinematics), s.noForce()
 			for _, slope := range slopes {
 				by, x, y := slope.By.Scale(h), slope.Dofs[0], slope.Dofs[1]
@@ -278,10 +278,16 @@ func (s *System) semiImplicit(r running) running {
 				}
 			}
 			k := d.Kinematics
+			braked := s.brakes(slopes)
+			if braked {
+				braking = s.multiply(k, a, s.forward(k, a))
+			}
 			less := s.solve(k, s.factorize(k, s.links(k), blocks), braking)
 			damped := s.noForce()
 			for c := range damped {
-				damped[c] = a[c].Minus(less[c]).Materialize()
+				if damped[c] = less[c]; !braked {
+					damped[c] = a[c].Minus(less[c]).Materialize()
+				}
 			}
 			a = damped
 		}
@@ -296,6 +302,18 @@ func (s *System) semiImplicit(r running) running {
 			r.Inputs.Act = s.nextActivations(r.Inputs.Act, s.activationRates(r.Inputs))
 		}
 		return r.computed()
+	})
+}
+
+// brakes reports whether, in a step, damping changes the velocity of a dof much more than its inertia would let it.
+func (s *System) brakes(slopes []slope) bool {
+	const much = 50 // times
+	return slices.ContainsFunc(slopes, func(d slope) bool {
+		if d.Dofs[0] != d.Dofs[1] || d.By.Known == nil {
+			return false
+		}
+		weight := s.knownDof(d.Dofs[0], s.model.DofInvweight0)
+		return slices.Max(weight.Times(d.By).Known)*s.model.Opt.TimeStep > much
 	})
 }
 
