@@ -36,6 +36,7 @@ const (
 type polytopes struct {
 	degree, corners     int          // the largest numbers of faces at a vertex, and of corners of a face
 	round               bool         // whether there are cylinders or capsules
+	loose               bool         // whether there are vertices in no face
 	vertex, normal      [3][]float64 // of each vertex and face
 	face, before, after []int32      // at each vertex: its faces, -1 after the last, and the corners next to it in them
 	corner              []int32      // of each face, of which the last one is repeated
@@ -140,6 +141,7 @@ func polytopesOf(hulls []*Hull) *polytopes {
 				p.normal[axis] = append(p.normal[axis], v[axis])
 			}
 		}
+		p.loose = p.loose || h.Faces != nil && slices.Contains(at[h], 0)
 		none := slices.Repeat([]int32{-1}, p.degree*len(h.Vertices))
 		face, before, after := slices.Clone(none), slices.Clone(none), slices.Clone(none)
 		free := make([]int, len(h.Vertices))
@@ -439,24 +441,6 @@ func (s polygons) drawn(p *polytopes) polygons {
 	})
 }
 
-// faces marks solids of which three corners touch a single one of the other, [2, 1, n].
-func (t triangle) faces() *Node {
-	var same [2][3]*Node // neighbouring corners
-	for k, points := range t.Points {
-		for i := range points {
-			between := points[i].Minus(points[(i+1)%3]).Materialize()
-			same[k][i] = xla.Store(between.Dot(between).Below(tiny).Node)
-		}
-	}
-	all := LogicalAnd(t.Weight[0].Above(0).Node, LogicalAnd(t.Weight[1].Above(0).Node, t.Weight[2].Above(0).Node))
-	one := func(k int) *Node {
-		some := LogicalOr(same[k][0], LogicalOr(same[k][1], same[k][2]))
-		single := LogicalAnd(same[1-k][0], same[1-k][1])
-		return Reshape(LogicalAnd(all, LogicalAnd(LogicalNot(some), single)), 1, -1)
-	}
-	return both(one(0), one(1))
-}
-
 // touches are contacts of pairs: of their faces, or else the one that a search found.
 type touches struct {
 	Distance      *Node // [4, n]
@@ -517,11 +501,13 @@ func (c *contactSet) spreadFaces(zero *Node, found overlap, alone touches) touch
 		return algebra.Num{Rows: x.Rows, Node: xla.Store(Add(x.Node, ConvertDType(zero, dtypes.Float64)))}
 	})
 	var vertex, polytope, round []*Node
+	var firsts [2]*Node
 	var sizes, rims [2]algebra.Vector
 	directions := [2]algebra.Vector{d.Direction, d.Direction.Neg().Materialize()}
 	for i, s := range d.Solids {
 		polytope = append(polytope, Reshape(found.Polytope[i].Spread(zero.Graph(), copies), 1, n))
 		begins := ConvertDType(MaxScalar(polytope[i], 0), dtypes.Int32)
+		firsts[i] = begins
 		vertex = append(vertex, Add(begins, s.farthestCorner(directions[i])))
 		one := algebra.Num{Rows: rows, Node: OnesLike(s.Size.X.Node)}
 		isBox := s.Kind.Add(-float64(Box)).Abs().Below(0.5)
@@ -544,7 +530,12 @@ func (c *contactSet) spreadFaces(zero *Node, found overlap, alone touches) touch
 	}
 	t := f.touch(c.polytopes)
 	least := Min(polytope[0], polytope[1])
-	exists := xla.Store(LogicalAnd(t.Exists, GreaterOrEqual(least, ZerosLike(least))))
+	exists := LogicalAnd(t.Exists, GreaterOrEqual(least, ZerosLike(least)))
+	if c.polytopes.loose {
+		divided := d.divided(c.polytopes, firsts)
+		exists = LogicalAnd(exists, LogicalNot(LogicalOr(shapeOf(divided, 0), shapeOf(divided, 1))))
+	}
+	exists = xla.Store(exists)
 	return touches{Rows: rows, Distance: either(exists, ConvertDType(t.Distance, dtypes.Float32), alone.Distance),
 		Point: either(exists, found.world(t.Point), alone.Point), Normal: either(exists, found.world(t.Normal), alone.Normal)}
 }

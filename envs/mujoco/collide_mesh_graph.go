@@ -123,6 +123,10 @@ func (c *contactSet) hullTable() (t hullTable) {
 				t.corners = append(t.corners, t.corners[int(first)+v])
 				continue
 			}
+			if len(facesOf[v]) == 0 {
+				t.normals, t.quads = append(t.normals, make([]float32, 6)), append(t.quads, []int32{first + int32(v), -1, -1, -1})
+				t.faces = max(t.faces, 1)
+			}
 			for _, f := range facesOf[v] {
 				var normal [6]float32
 				for axis, x := range h.Normals[f] {

@@ -1,6 +1,8 @@
 package mujoco
 
 import (
+	"slices"
+
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/gomlx/compute/dtypes"
@@ -308,4 +310,55 @@ func (d *descent) propose(t triangle, points [2]algebra.Vector, straight algebra
 	d.Proposes = d.Proposed.Dot(straight).Above(0.95).And(again).Number().Materialize()
 	d.Proposes = fails.Choose(algebra.Constant(d.Proposes.Rows, 0), d.Proposes).Materialize()
 	return chooseTriangle(fails, d.Triangle, t)
+}
+
+// faces marks solids of which three corners touch a single one of the other, [2, 1, n].
+func (t triangle) faces() *Node {
+	var same [2][3]*Node // neighbouring corners
+	for k, points := range t.Points {
+		for i := range points {
+			between := points[i].Minus(points[(i+1)%3]).Materialize()
+			same[k][i] = xla.Store(between.Dot(between).Below(tiny).Node)
+		}
+	}
+	all := LogicalAnd(t.Weight[0].Above(0).Node, LogicalAnd(t.Weight[1].Above(0).Node, t.Weight[2].Above(0).Node))
+	one := func(k int) *Node {
+		some := LogicalOr(same[k][0], LogicalOr(same[k][1], same[k][2]))
+		single := LogicalAnd(same[1-k][0], same[1-k][1])
+		return Reshape(LogicalAnd(all, LogicalAnd(LogicalNot(some), single)), 1, -1)
+	}
+	return both(one(0), one(1))
+}
+
+// divided marks solids of which three corners touch a single one of the other, but are in no polygon together, [2, 1, n].
+func (d descent) divided(p *polytopes, first [2]*Node) *Node {
+	var one []*Node
+	for k, s := range d.Solids {
+		if !slices.Contains(s.Kinds, Mesh) {
+			one = append(one, NotEqual(first[k], first[k]))
+			continue
+		}
+		var faces []*Node // at each corner, [1, degree, n]
+		for _, point := range d.Triangle.Points[k] {
+			at := Add(first[k], s.vertexAt(point))
+			faces = append(faces, row(p.face, p.degree, Reshape(at, 1, 1, -1)))
+		}
+		shared := GreaterOrEqual(faces[0], ZerosLike(faces[0]))
+		for _, others := range faces[1:] {
+			same := Equal(InsertAxes(faces[0], 2), InsertAxes(others, 1)) // [1, degree, degree, n]
+			shared = LogicalAnd(shared, LogicalAny(same, 2))
+		}
+		one = append(one, LogicalAnd(s.is(Mesh), Reshape(LogicalNot(LogicalAny(shared, 1)), 1, -1)))
+	}
+	return xla.Store(LogicalAnd(d.Triangle.faces(), both(one[0], one[1])))
+}
+
+// vertexAt returns the vertex of meshes that is nearest to a point, [1, n].
+func (s solid) vertexAt(point algebra.Vector) *Node {
+	p := s.into(point.Minus(s.Center))
+	shape := s.Vertices[0].Shape().Dimensions
+	square := func(axis int) *Node {
+		return Square(Sub(s.Vertices[axis], BroadcastToDims(Reshape(component(p, axis).Node, 1, shape[1]), shape...)))
+	}
+	return lowestRow(xla.Store(Add(Add(square(0), square(1)), square(2))))
 }

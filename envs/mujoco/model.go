@@ -79,7 +79,8 @@ type Wrap struct {
 	SideSite int `json:"sidesite"`
 }
 
-// Hull is the convex hull of a mesh, in the frame of its geoms.
+// Hull is the convex hull of a mesh, in the frame of its geoms. MuJoCo may find a vertex that is in none of the polygons
+// into which it merges triangles; then faces there have no contacts of their own.
 type Hull struct {
 	Vertices [][3]float64 `json:"vertices"`
 	Faces    [][]int      `json:"faces"`   // polygons

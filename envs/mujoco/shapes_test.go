@@ -31,7 +31,7 @@ func TestContactsOfFacesThatAreNearlyFlat(t *testing.T) {
 		wheel.Faces = append(wheel.Faces, []int{i, i + 1, next + 1, next})
 		wheel.Normals = append(wheel.Normals, [3]float64{cos, sin, 0})
 	}
-	contacts := func(raised float64) [][]float64 {
+	contacts := func(raised float64, more ...[3]float64) [][]float64 {
 		m := compiled("accepted/own_faces")
 		table, rider := slices.Index(m.Names.Geom, "table"), slices.Index(m.Names.Geom, "on table")
 		for i, v := range m.hull(table).Vertices {
@@ -40,6 +40,11 @@ func TestContactsOfFacesThatAreNearlyFlat(t *testing.T) {
 					m.hull(table).Vertices[i][axis] += math.Copysign(raised, x)
 				}
 			}
+		}
+		q := m.GeomQuat[table]
+		for _, v := range more {
+			v = turnedBy([4]float64{q[0], -q[1], -q[2], -q[3]}, v)
+			m.hull(table).Vertices = append(m.hull(table).Vertices, v)
 		}
 		*m.hull(rider) = wheel
 		m.GeomPos[rider], m.GeomQuat[rider] = [3]float64{}, [4]float64{1}
@@ -84,6 +89,12 @@ func TestContactsOfFacesThatAreNearlyFlat(t *testing.T) {
 		}
 		if e := distance(bent[i], flat[i]); e > 2e-3 {
 			t.Errorf("wheel %d: contacts of the bent plate are off by %.1e: %.5f, and of the flat one %.5f", i, e, bent[i], flat[i])
+		}
+	}
+	// MuJoCo finds a vertex that is in none of the polygons, and then the deepest contact alone.
+	for i, own := range contacts(0, [3]float64{0, 0, 0.03001}) {
+		if own[0] > 0 || own[1] < 0.5 {
+			t.Errorf("wheel %d touches a face with a vertex of no polygon with %v, want one contact", i, own)
 		}
 	}
 }

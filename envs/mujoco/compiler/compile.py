@@ -174,7 +174,9 @@ def hull(m, mesh):
     faces = range(m.mesh_polyadr[mesh], m.mesh_polyadr[mesh] + m.mesh_polynum[mesh])
     polygons = [m.mesh_polyvert[m.mesh_polyvertadr[f]:m.mesh_polyvertadr[f] + m.mesh_polyvertnum[f]] for f in faces]
     used = np.unique(np.concatenate([[], *polygons])).astype(int)
-    return {"vertices": plain(m.mesh_vert[m.mesh_vertadr[mesh] + used]),
+    graph = m.mesh_graph[m.mesh_graphadr[mesh]:] if m.mesh_graphadr[mesh] >= 0 else np.zeros(2, int)
+    others = np.setdiff1d(graph[2 + graph[0]:2 + 2 * graph[0]], used)  # on the hull, but in no polygon
+    return {"vertices": plain(m.mesh_vert[m.mesh_vertadr[mesh] + np.concatenate([used, others])]),
             "faces": [np.searchsorted(used, polygon).tolist() for polygon in polygons],
             "normals": plain(m.mesh_polynormal[faces.start:faces.stop])}
 
