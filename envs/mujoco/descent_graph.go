@@ -180,12 +180,7 @@ func (d descent) least(directions algebra.Vector) descent {
 	n, g := d.Scale.Rows, d.Step.Graph()
 	count := directions.X.Rows / n
 	isDeep := func(d descent) algebra.Mask { return d.Scale.Scale(deep).Less(d.Depth) }
-	return xla.Loop(state{d, directions, d.depths(directions), ScalarZero(g, dtypes.Int32)}, func(at state) *Node {
-		again := And(LessThan(at.Turn, ConstAs(at.Turn, int32(starts))), LogicalAny(isDeep(at.Best).Node))
-		return Or(Equal(at.Turn, ZerosLike(at.Turn)), again)
-	}, func(at state) state {
-		first := algebra.Mask{Num: algebra.Num{Rows: n, Node: BroadcastToShape(
-			Equal(at.Turn, ZerosLike(at.Turn)), at.Best.Depth.Node.Shape())}}
+	turn := func(at state, again bool) state {
 		row := lowestRow(at.Depths)
 		chosen := func(x *Node) algebra.Num {
 			return algebra.Num{Rows: n, Node: pick(algebra.Num{Rows: count, Node: Reshape(x, -1)}, row).Node}
@@ -193,13 +188,19 @@ func (d descent) least(directions algebra.Vector) descent {
 		d := at.Best
 		d.Direction = at.Directions.Each(func(x algebra.Num) algebra.Num { return chosen(x.Node) })
 		d.Depth = chosen(at.Depths)
-		searches := first.Or(isDeep(at.Best).And(d.Depth.Below(huge)))
-		d.Done = searches.And(d.Far.Less(d.Depth)).Number().Neg().Add(1).Materialize()
-		d = d.descend()
-		better := first.Or(searches.And(d.Depth.Less(at.Best.Depth)))
-		at.Best.Depth = better.Choose(d.Depth, at.Best.Depth).Materialize()
-		at.Best.Direction = better.ChooseVector(d.Direction, at.Best.Direction).Materialize()
-		at.Best.Triangle = chooseTriangle(better, d.Triangle, at.Best.Triangle)
+		searches := d.Far.Less(d.Depth)
+		if again {
+			searches = searches.And(isDeep(at.Best)).And(d.Depth.Below(huge))
+		}
+		d.Done = searches.Number().Neg().Add(1).Materialize()
+		if d = d.descend(); again {
+			better := searches.And(d.Depth.Less(at.Best.Depth))
+			at.Best.Depth = better.Choose(d.Depth, at.Best.Depth).Materialize()
+			at.Best.Direction = better.ChooseVector(d.Direction, at.Best.Direction).Materialize()
+			at.Best.Triangle = chooseTriangle(better, d.Triangle, at.Best.Triangle)
+		} else {
+			at.Best = d
+		}
 		stacked := func(v algebra.Vector, rows int) *Node {
 			return Stack([]*Node{Reshape(v.X.Node, rows, -1), Reshape(v.Y.Node, rows, -1), Reshape(v.Z.Node, rows, -1)}, 0)
 		}
@@ -209,7 +210,11 @@ func (d descent) least(directions algebra.Vector) descent {
 		at.Depths = xla.Store(Where(tried, MulScalar(OnesLike(cosine), huge), at.Depths))
 		at.Turn = AddScalar(at.Turn, 1)
 		return at
-	}).Best
+	}
+	first := turn(state{d, directions, d.depths(directions), ScalarZero(g, dtypes.Int32)}, false)
+	return xla.Loop(first, func(at state) *Node {
+		return And(LessThan(at.Turn, ConstAs(at.Turn, int32(starts))), LogicalAny(isDeep(at.Best).Node))
+	}, func(at state) state { return turn(at, true) }).Best
 }
 
 // descend follows directions of less depth from one until it is found.
