@@ -29,7 +29,7 @@ const (
 	alignedEdge  = 0.0888 // the sine of the largest angle between an edge and a face that touch
 	touchedSide  = 0.5    // the least cosine between the direction and the normal of a face that a side touches
 	isNormal     = 1e-7   // a direction is the normal of a face if their cosine differs from 1 by less
-	isNearNormal = 1e-4   // the same, if three corners of the face and one of the other shape were found to touch
+	isNearNormal = 1e-4   // by less than this, if three corners of one shape were found to touch one of the other
 )
 
 // polytopes are tables of the boxes and meshes of some pairs. Numbers of vertices and of faces are rows of all of them.
@@ -501,14 +501,13 @@ func (c *contactSet) spreadFaces(zero *Node, found overlap, alone touches) touch
 		return algebra.Num{Rows: x.Rows, Node: xla.Store(Add(x.Node, ConvertDType(zero, dtypes.Float64)))}
 	})
 	var vertex, polytope, round []*Node
-	var firsts [2]*Node
+	var first [2]*Node // the number of the first vertex of each polytope
 	var sizes, rims [2]algebra.Vector
 	directions := [2]algebra.Vector{d.Direction, d.Direction.Neg().Materialize()}
 	for i, s := range d.Solids {
 		polytope = append(polytope, Reshape(found.Polytope[i].Spread(zero.Graph(), copies), 1, n))
-		begins := ConvertDType(MaxScalar(polytope[i], 0), dtypes.Int32)
-		firsts[i] = begins
-		vertex = append(vertex, Add(begins, s.farthestCorner(directions[i])))
+		first[i] = ConvertDType(MaxScalar(polytope[i], 0), dtypes.Int32)
+		vertex = append(vertex, Add(first[i], s.farthestCorner(directions[i])))
 		one := algebra.Num{Rows: rows, Node: OnesLike(s.Size.X.Node)}
 		isBox := s.Kind.Add(-float64(Box)).Abs().Below(0.5)
 		sizes[i] = isBox.ChooseVector(s.Size, algebra.Vector{X: one, Y: one, Z: one})
@@ -532,7 +531,7 @@ func (c *contactSet) spreadFaces(zero *Node, found overlap, alone touches) touch
 	least := Min(polytope[0], polytope[1])
 	exists := LogicalAnd(t.Exists, GreaterOrEqual(least, ZerosLike(least)))
 	if c.polytopes.loose {
-		divided := d.divided(c.polytopes, firsts)
+		divided := d.divided(c.polytopes, first)
 		exists = LogicalAnd(exists, LogicalNot(LogicalOr(shapeOf(divided, 0), shapeOf(divided, 1))))
 	}
 	exists = xla.Store(exists)

@@ -166,10 +166,10 @@ const (
 	nearby = 0.85 // the cosine of the angle to a direction that was found, within which no further search starts
 )
 
-// least searches the direction of least depth from the best of some directions, which are stacked. Solids that are deep in
-// each other have several from which a search goes no further. So for these it also starts from the best directions that
-// are not near one that was found: of 300 random poses of two meshes, the depth is the least in all but one, with one start
-// in 264.
+// least searches the direction of least depth from the best of some directions, which are stacked. Where solids are deep in
+// each other, such a search may end in a direction that is better only than those near it. So it then also starts from the
+// best directions that are not near one that was found. Of 300 random poses of two meshes, it finds the least depth in 299,
+// and with a single start in 264.
 func (d descent) least(directions algebra.Vector) descent {
 	type state struct {
 		Best       descent

@@ -267,7 +267,8 @@ func (s *System) semiImplicit(r running) running {
 		a := d.Acceleration
 		r.A = s.toBody(d.Kinematics, a)
 		if len(slopes) > 0 {
-			// (M + h D) a' = M a, so a' is a less the solution of (M + h D) x = h D a. Where that is nearly a, M a is computed.
+			// (M + h D) a' = M a, so a' is a less the solution of (M + h D) x = h D a. Where x is nearly a, their
+			// difference would be rounding, and M a is computed.
 			blocks, braking := s.armatures(d.Kinematics), s.noForce()
 			for _, slope := range slopes {
 				by, x, y := slope.By.Scale(h), slope.Dofs[0], slope.Dofs[1]
@@ -305,7 +306,7 @@ func (s *System) semiImplicit(r running) running {
 	})
 }
 
-// brakes reports whether, in a step, damping changes the velocity of a dof much more than its inertia would let it.
+// brakes reports whether the damping of some dof, times a step, is much larger than its inertia.
 func (s *System) brakes(slopes []slope) bool {
 	const much = 50 // times
 	return slices.ContainsFunc(slopes, func(d slope) bool {
