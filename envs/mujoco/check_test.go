@@ -93,10 +93,10 @@ func TestCheckNamesEverything(t *testing.T) {
 	m.EqType, m.EqActive0 = []Equality{4, 1, 3}, []bool{true, false, true}
 	m.EqObj1ID, m.EqObj2ID = []int{0, 0, 0}, []int{0, 0, 0}
 	m.Opt.Density, m.Opt.Wind[0], m.GeomFluid[1][0] = 1, 2, 1
-	m.Sizes.NFlex, m.Sizes.NPlugin = 1, 1
+	m.Sizes.NFlex, m.Names.Plugin = 1, []string{"mujoco.pid"}
 	m.Opt.DisableFlags |= DisableNativeCCD
-	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality flex, equality tendon (neq)", "(nflex)", "(nplugin)",
-		"flag override, flag sleep (opt.enableflags)", "integrator implicit (opt.integrator)", "(opt.wind)",
+	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality flex, equality tendon (neq)", "(nflex)",
+		`plugin "mujoco.pid" (nplugin)`, "flag override, flag sleep (opt.enableflags)", "integrator implicit (opt.integrator)", "(opt.wind)",
 		"fluidshape ellipsoid of geom 1 of body \"trunk\" (geom_fluid)",
 		"actuator \"FL_hip\" of a tendon of a file of an older compiler (actuator_trntype)",
 		"actuator \"FR_hip\" with pid (actuator_gaintype)",

@@ -230,6 +230,7 @@ type Names struct {
 	Site     []string `mj:"site,nsite"`
 	Actuator []string `mj:"actuator,nactuator"`
 	Key      []string `mj:"key,nkey"`
+	Plugin   []string `mj:"plugin,nplugin"` // of each instance
 }
 
 // Arrays holds the arrays of mjModel. The tag of a field has MuJoCo's name, the size that is the

@@ -32,8 +32,8 @@ func (c *checker) sizes() {
 	if c.Sizes.NFlex > 0 {
 		c.refuse("nflex", "flex")
 	}
-	if c.Sizes.NPlugin > 0 {
-		c.refuse("nplugin", "plugin")
+	for _, plugin := range c.Names.Plugin {
+		c.refuse("nplugin", "plugin %q", plugin)
 	}
 }
 

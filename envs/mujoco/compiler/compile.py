@@ -1,4 +1,5 @@
 # Returns the compiled mjModel as data: sizes, options, names and arrays in MuJoCo's names.
+import ctypes, glob
 
 SIZES = """nq nv nu na nbody njnt ngeom nsite npair nexclude nkey neq ntendon nflex nskin nmesh nhfield
     nmocap nsensor nplugin nactuator nout"""
@@ -188,6 +189,15 @@ def fields(m):
              "data": [float(f"{x:.9g}") for x in grid]} for i, grid in enumerate(grids[:m.nhfield])]
 
 
+def plugins(m):
+    """The name of each instance's plugin."""
+    if m.nplugin == 0:
+        return []
+    library = ctypes.CDLL(glob.glob(os.path.join(os.path.dirname(mujoco.__file__), "libmujoco.*"))[0])
+    library.mjp_getPluginAtSlot.restype = ctypes.POINTER(ctypes.c_char_p)  # mjpPlugin begins with its name
+    return [library.mjp_getPluginAtSlot(int(slot))[0].decode() for slot in m.plugin]
+
+
 def model_of(path):
     m, notes = read(path)
     tie_bodies(m)
@@ -205,7 +215,8 @@ def model_of(path):
         **({"hfields": fields(m)} if m.nhfield else {}),
         "sizes": {name: getattr(m, name) for name in SIZES.split()},
         "opt": {name: plain(getattr(m.opt, name)) for name in OPT.split()},
-        "names": {kind: [getattr(m, kind)(i).name for i in range(getattr(m, n))] for kind, n in NAMES.items()},
+        "names": {kind: [getattr(m, kind)(i).name for i in range(getattr(m, n))] for kind, n in NAMES.items()}
+        | {"plugin": plugins(m)},
         "arrays": {name: plain(getattr(m, name)) for name in arrays},
     }
 

@@ -182,6 +182,10 @@ func TestMuJoCoReads(t *testing.T) {
 			t.Errorf("%s: %v, notes %q", c.text, err, m.Notes)
 		}
 	}
+	m := must.Get(Compile(t.Context(), write(t, dir, "x.xml", `<mujoco><extension><plugin plugin="mujoco.pid"/></extension>
+		<worldbody><body><joint name="j"/><geom size=".1"/></body></worldbody>
+		<actuator><plugin joint="j" plugin="mujoco.pid"/></actuator></mujoco>`)))
+	errtest.Equal(t, "plugins", m.Names.Plugin, []string{"mujoco.pid"})
 }
 
 // A note on missing meshes is the same for a copy of the model in another folder, which is not compiled again, and short.
