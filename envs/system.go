@@ -66,8 +66,10 @@ type System interface {
 
 // ReadSystem reads a robot from a file: MuJoCo's XML, a URDF or a compiled model, whose name ends in .xml,
 // .urdf or .json ([robots.ReadMJCF]), for MuJoCo's engine; a configuration of Brax v1 ([robots.ReadBrax])
-// for Brax's, which has no options. Notes say what moves otherwise than in the source.
-func ReadSystem(ctx context.Context, path string, options mujoco.Options) (system System, notes []string, err error) {
+// for Brax's, which has no options. Others are tried in their order if the engine does not model it with the first. Notes
+// say what moves otherwise than in the source.
+func ReadSystem(ctx context.Context, path string, options mujoco.Options, others ...mujoco.Options) (system System,
+	notes []string, err error) {
 	switch filepath.Ext(path) {
 	default:
 		return nil, nil, names.Wrongf("%s: want a robot that ends in .xml, .urdf, .json or .txt", path)
@@ -77,11 +79,13 @@ func ReadSystem(ctx context.Context, path string, options mujoco.Options) (syste
 		if err != nil {
 			return nil, nil, err
 		}
-		system, err := mujoco.NewSystem(model, options)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", path, err)
+		for _, o := range append([]mujoco.Options{options}, others...) {
+			var robot *mujoco.System
+			if robot, err = mujoco.NewSystem(model, o); err == nil {
+				return robot, robot.Notes(), nil
+			}
 		}
-		return system, system.Notes(), nil
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	model, notes, err := robots.ReadFile(path)
 	if err != nil {

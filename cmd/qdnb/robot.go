@@ -55,12 +55,9 @@ func (c *robotCmd) Run(ctx context.Context) error {
 		return err
 	}
 	options := mujoco.Options{IgnorePairs: c.IgnorePairs, LinkContacts: c.LinkContacts, ControlStep: c.ControlStep}
-	system, notes, err := envs.ReadSystem(ctx, c.File, options)
-	if err != nil && flagged(err) != err {
-		// Contacts that are not modelled do not keep a robot from being shown. A note tells of them.
-		options.IgnorePairs = true
-		system, notes, err = envs.ReadSystem(ctx, c.File, options)
-	}
+	shown := options
+	shown.IgnorePairs = true // contacts that are not modelled do not keep a robot from being shown; a note tells of them
+	system, notes, err := envs.ReadSystem(ctx, c.File, options, shown)
 	if err != nil {
 		return err
 	}
