@@ -256,6 +256,7 @@ func TestRunsOfCustomEnvironments(t *testing.T) {
 		{[]string{"eval", run, "--cell", "1"}, 1, stored, needed},
 		{[]string{"eval", run}, 1, stored, needed}, // the best cell
 		{[]string{"eval", run, "--gravity", "2"}, 1, "", needed},
+		{[]string{"play", run}, exitUsage, "", "qdnb.Play"},
 		{[]string{"eval", run, "--env", "pointmaze", "--episodes", "2"}, 0, "cell  1", ""},
 		{[]string{"eval", run, "--env", "walker-uni"}, exitUsage, "", "walker-uni has 20 observations and 6 " +
 			"actions, but the policies of map-elites-elsewhere"},

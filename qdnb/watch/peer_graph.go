@@ -63,16 +63,17 @@ func InMuJoCo(ctx context.Context, run *runs.Run, s PeerSpec) (c Compared, err e
 }
 
 func (s PeerSpec) play(ctx context.Context, run *runs.Run) (c Compared, err error) {
+	if run.Robot() == "" {
+		return c, names.Wrongf("%s stores no robot, as only runs of `qdnb train --robot` and Spec.Robot do, and MuJoCo plays "+
+			"no other; the engine that trained it, Brax's or MuJoCo's here, plays it by `qdnb show RUN --html skill.html`, or "+
+			"by qdnb.Play if its environment is your own", run.Name())
+	}
 	env, err := policies.Environment(run)
 	if err != nil {
 		return c, err
 	}
 	rigid := envs.RigidOf(env)
-	robot, ok := envs.Robot(env)
-	if !ok {
-		return c, names.Wrongf("%s is no robot of `qdnb train --robot` or Spec.Robot: MuJoCo needs its compiled model",
-			run.Name())
-	}
+	robot, _ := envs.Robot(env)
 	var cells []int
 	if s.Cell >= 0 {
 		cells = []int{s.Cell}
