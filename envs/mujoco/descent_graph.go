@@ -161,38 +161,50 @@ func (d descent) depths(directions algebra.Vector) *Node {
 }
 
 const (
-	starts = 4    // the largest number of directions from which the search starts
-	deep   = 0.05 // solids that overlap less, relative to the smaller one, have one start
+	starts = 4    // the largest number of directions from which the search starts, and of further ones beyond edges
+	deep   = 0.05 // for solids that overlap less, relative to the smaller one, only the latter follow the first
 	nearby = 0.85 // the cosine of the angle to a direction that was found, within which no further search starts
 )
 
-// least searches the direction of least depth from the best of some directions, which are stacked. Where solids are deep in
-// each other, such a search may end in a direction that is better only than those near it. So it then also starts from the
-// best directions that are not near one that was found. Of 300 random poses of two meshes, it finds the least depth in 299,
-// and with a single start in 264.
+// least searches the direction of least depth from the best of some directions, which are stacked. Such a search may end in
+// one that is better only than those near it. So it then also starts beyond the edges of the face that it found, where that
+// is better, and, if solids are deep in each other, from the best directions that are not near one that was found. So it
+// finds the least depth in 996 of 996 random poses in which two meshes overlap, without the edges in 992, and without the
+// other directions in 942.
 func (d descent) least(directions algebra.Vector) descent {
 	type state struct {
 		Best       descent
 		Directions algebra.Vector
 		Depths     *Node // along these
+		More       *Node // whether there was a search
 		Turn       *Node
 	}
 	n, g := d.Scale.Rows, d.Step.Graph()
 	count := directions.X.Rows / n
-	isDeep := func(d descent) algebra.Mask { return d.Scale.Scale(deep).Less(d.Depth) }
 	turn := func(at state, again bool) state {
-		row := lowestRow(at.Depths)
+		directions, depths := at.Directions, at.Depths
+		if again {
+			best := at.Best
+			others := best.Scale.Scale(deep).Less(best.Depth).Node
+			others = LogicalAnd(others, LessThan(at.Turn, ConstAs(at.Turn, int32(starts))))
+			beyond := best.beyond()
+			nearby := best.depths(beyond)
+			better := best.Depth.Minus(best.Depth.Abs().Scale(1e-12)).Node
+			better = LogicalAnd(LessThan(nearby, Reshape(better, 1, -1)), Reshape(best.Far.Less(best.Depth).Node, 1, -1))
+			depths = xla.Store(Concatenate([]*Node{either(Reshape(others, 1, -1), depths, ConstAs(depths, huge)),
+				either(better, nearby, ConstAs(depths, huge))}, 0))
+			directions = stackVectors([]algebra.Vector{directions, beyond})
+		}
+		row := lowestRow(depths)
 		chosen := func(x *Node) algebra.Num {
-			return algebra.Num{Rows: n, Node: pick(algebra.Num{Rows: count, Node: Reshape(x, -1)}, row).Node}
+			return algebra.Num{Rows: n, Node: pick(algebra.Num{Rows: directions.X.Rows / n, Node: Reshape(x, -1)}, row).Node}
 		}
 		d := at.Best
-		d.Direction = at.Directions.Each(func(x algebra.Num) algebra.Num { return chosen(x.Node) })
-		d.Depth = chosen(at.Depths)
-		searches := d.Far.Less(d.Depth)
-		if again {
-			searches = searches.And(isDeep(at.Best)).And(d.Depth.Below(huge))
-		}
-		d.Done = searches.Number().Neg().Add(1).Materialize()
+		d.Direction = directions.Each(func(x algebra.Num) algebra.Num { return chosen(x.Node) })
+		d.Depth = chosen(depths)
+		searches := d.Depth.Below(huge)
+		at.More = LogicalAny(searches.Node)
+		d.Done = searches.And(d.Far.Less(d.Depth)).Number().Neg().Add(1).Materialize()
 		if d = d.descend(); again {
 			better := searches.And(d.Depth.Less(at.Best.Depth))
 			at.Best.Depth = better.Choose(d.Depth, at.Best.Depth).Materialize()
@@ -200,6 +212,7 @@ func (d descent) least(directions algebra.Vector) descent {
 			at.Best.Triangle = chooseTriangle(better, d.Triangle, at.Best.Triangle)
 		} else {
 			at.Best = d
+			at.More = LogicalAny(d.Far.Less(d.Depth).Node)
 		}
 		stacked := func(v algebra.Vector, rows int) *Node {
 			return Stack([]*Node{Reshape(v.X.Node, rows, -1), Reshape(v.Y.Node, rows, -1), Reshape(v.Z.Node, rows, -1)}, 0)
@@ -207,14 +220,33 @@ func (d descent) least(directions algebra.Vector) descent {
 		cosine := dot(stacked(at.Directions, count), stacked(d.Direction, 1))
 		index := Iota(row.Graph(), shapes.Make(dtypes.Int32, cosine.Shape().Dimensions...), 0)
 		tried := LogicalOr(Equal(index, row), GreaterThan(cosine, ConstAs(cosine, nearby)))
-		at.Depths = xla.Store(Where(tried, MulScalar(OnesLike(cosine), huge), at.Depths))
+		at.Depths = either(tried, ConstAs(at.Depths, huge), at.Depths)
 		at.Turn = AddScalar(at.Turn, 1)
 		return at
 	}
-	first := turn(state{d, directions, d.depths(directions), ScalarZero(g, dtypes.Int32)}, false)
+	zero := ScalarZero(g, dtypes.Int32)
+	first := turn(state{Best: d, Directions: directions, Depths: d.depths(directions), Turn: zero}, false)
 	return xla.Loop(first, func(at state) *Node {
-		return And(LessThan(at.Turn, ConstAs(at.Turn, int32(starts))), LogicalAny(isDeep(at.Best).Node))
+		return And(LessThan(at.Turn, ConstAs(at.Turn, int32(2*starts))), at.More)
 	}, func(at state) state { return turn(at, true) }).Best
+}
+
+// beyond returns directions in which solids that overlap do not overlap more than in the one that was found, unless the
+// face there has a corner beyond an edge of the triangle or beyond the parallel to an edge through the third corner: those
+// mirrored at a point of these lines, and a little farther.
+func (d descent) beyond() algebra.Vector {
+	var all []algebra.Vector
+	for i := range 3 {
+		corner := d.Triangle.corner(i)
+		aside := normalized(d.Direction.Cross(d.Triangle.corner((i + 1) % 3).Minus(corner)))
+		for _, at := range []algebra.Vector{corner, d.Triangle.corner((i + 2) % 3)} {
+			reach := at.Dot(aside).Scale(1.01).Materialize()
+			along := d.Depth.Square().Minus(reach.Square())
+			mirrored := d.Direction.By(along).Plus(aside.By(d.Depth.Times(reach).Scale(2)))
+			all = append(all, normalized(mirrored))
+		}
+	}
+	return stackVectors(all)
 }
 
 // descend follows directions of less depth from one until it is found.

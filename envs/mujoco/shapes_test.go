@@ -113,8 +113,8 @@ func TestCapsuleNearTheEndOfAnEdge(t *testing.T) {
 	}
 }
 
-// The depth of polytopes in each other is nearly always the least one among the normals of their faces and the directions
-// across their edges, as it should be.
+// The depth of polytopes in each other is the least one among the normals of their faces and the directions across their
+// edges.
 func TestDepthsOfPolytopes(t *testing.T) {
 	m := compiled("accepted/own_faces")
 	pair := [2]int{slices.Index(m.Names.Geom, "table"), slices.Index(m.Names.Geom, "on table")}
@@ -152,11 +152,11 @@ func TestDepthsOfPolytopes(t *testing.T) {
 		if least[i] > 0 {
 			deep++
 		}
-		if depth := -found[slices.Index(set.geoms, pair)]; least[i] > 0 && math.Abs(depth-least[i]) > 1e-3*least[i] {
+		if depth := -found[slices.Index(set.geoms, pair)]; least[i] > 0 && math.Abs(depth-least[i]) > 1e-5*least[i] {
 			wrong++
 		}
 	}
-	if deep < 200 || wrong > 3 {
+	if deep < 200 || wrong > 0 {
 		t.Errorf("in %d of %d poses in which they overlap, the depth is not the least one", wrong, deep)
 	}
 }
