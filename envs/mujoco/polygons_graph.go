@@ -94,20 +94,13 @@ func (p polygon) within(i *Node) *Node {
 // a new corner at each edge.
 func (p polygon) clip(face polygon, normal *Node) polygon {
 	type state struct {
-		Polygon, Face  polygon
-		Normal, Middle *Node
+		Polygon, Face polygon
+		Normal        *Node
 	}
-	middle := ZerosLike(normal) // of three corners
-	for k := range 3 {
-		third := Div(MulScalar(face.Count, k), Const(face.Count.Graph(), int32(3)))
-		middle = Add(middle, MulScalar(face.corner(face.within(third)), 1./3))
-	}
-	middle = xla.Store(middle)
-	return xla.Repeat(face.most(), state{p, face, normal, middle}, func(i *Node, at state) state {
+	return xla.Repeat(face.most(), state{p, face, normal}, func(i *Node, at state) state {
 		here := index(at.Face.Count, i)
 		from := at.Face.row(i)
-		plane := unitOf(cross(Sub(at.Face.next(i), from), at.Normal))
-		plane = xla.Store(Mul(plane, InsertAxes(Sign(dot(Sub(at.Middle, from), plane)), 0))) // inwards
+		plane := unitOf(cross(Sub(at.Face.next(i), from), at.Normal)) // inwards, since the corners are clockwise
 		at.Polygon = at.Polygon.cut(from, plane, xla.Store(LessThan(here, at.Face.Count)))
 		return at
 	}).Polygon

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/algebra"
@@ -110,6 +111,32 @@ func TestCapsuleNearTheEndOfAnEdge(t *testing.T) {
 	both := capsuleBox(c, capsule, box)
 	if d := both[1].distance.Minus(both[0].distance).Known[0]; math.Abs(d) > 1e-5 {
 		t.Errorf("the second contact is %g m higher than the first, want at most 1e-5", d)
+	}
+}
+
+// A face of a mesh, of which a corner points inwards, cuts along the lines through all of its edges, as in MuJoCo. The face
+// is one of a low-cost robot arm, in mm, and cuts a line across it.
+func TestCutByFaceThatIsNotConvex(t *testing.T) {
+	out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
+		g := in[0].Graph()
+		polygonOf := func(corners ...[2]float64) polygon {
+			points := make([]float64, 30)
+			for i, at := range corners {
+				copy(points[3*i:], at[:])
+			}
+			return polygon{graph.Const(g, points), graph.Const(g, [][]int32{{int32(len(corners))}})}
+		}
+		line, up := polygonOf([2]float64{0, 39}, [2]float64{20, 39}), graph.Const(g, [][]float64{{0}, {0}, {1}})
+		cut := line.clip(polygonOf([2]float64{10.28, 41.4}, [2]float64{-6.94, -17.67}, [2]float64{-8.02, -17.87},
+			[2]float64{8.7, 41.1}, [2]float64{8.47, 42.04}), up)
+		return []*graph.Node{graph.ConvertDType(cut.Point, dtypes.Float32), graph.ConvertDType(cut.Count, dtypes.Float32)}
+	}, xlatest.Tensor([]float32{0}, 1))
+	points, low, high := xlatest.Flat[float32](t, out[0]), math.Inf(1), math.Inf(-1)
+	for i := range int(xlatest.Flat[float32](t, out[1])[0]) {
+		low, high = min(low, float64(points[3*i])), max(high, float64(points[3*i]))
+	}
+	if math.Abs(low-9.214) > 1e-3 || math.Abs(high-9.580) > 1e-3 {
+		t.Errorf("a line in the face is from %g to %g, want 9.214 to 9.580", low, high)
 	}
 }
 
