@@ -15,14 +15,15 @@ import (
 
 // solid is a convex shape of each pair in the frame of the first of two, without the radius of spheres and capsules.
 type solid struct {
-	Kinds    []GeomType  // of all pairs
-	Kind     algebra.Num // of each
-	First    bool        // is at the origin
-	Size     algebra.Vector
-	Center   algebra.Vector
-	Turn     algebra.Rotation
-	Vertices [3]*Node      // of meshes, [vertices, pairs * B]
-	Prism    []algebra.Num // see [contactSet.prismBoxes], of height fields
+	Kinds  []GeomType  // of all pairs
+	Kind   algebra.Num // of each
+	First  bool        // is at the origin
+	Size   algebra.Vector
+	Center algebra.Vector
+	Turn   algebra.Rotation
+	Meshes *vertexTable  // those of all pairs, if there are any
+	Hull   *Node         // the number of each, int32 [1, n]
+	Prism  []algebra.Num // see [contactSet.prismBoxes], of height fields
 }
 
 // choose returns the vector that a function returns for the kind of each pair, if it is one of some kinds, else another
@@ -68,18 +69,20 @@ func normalized(v algebra.Vector) algebra.Vector {
 	return v.Over(atLeast(length(v), tiny)).Materialize()
 }
 
-// farthestVertex returns the row of the vertex of meshes that is farthest along a direction in their frames,
-// [1, pairs * B].
+// farthestVertex returns the number of the vertex of meshes that is farthest along a direction in their frames,
+// int32 [1, n].
 func (s solid) farthestVertex(d algebra.Vector) *Node {
-	shape := s.Vertices[0].Shape().Dimensions
-	along := func(axis int) *Node {
-		return Mul(s.Vertices[axis], BroadcastToDims(Reshape(component(d, axis).Node, 1, shape[1]), shape...))
-	}
-	return lowestRow(xla.Store(Neg(Add(Add(along(0), along(1)), along(2)))))
+	return s.Meshes.farthest(s.Hull, xla.Store(s.is(Mesh)), d)
+}
+
+// support is the point of a solid that is farthest along a direction.
+type support struct {
+	Point  algebra.Vector
+	Vertex *Node // its number among those of a mesh, int32 [n]; nil if there are no meshes
 }
 
 // support returns the point of the solid that is farthest along a direction.
-func (s solid) support(direction algebra.Vector) algebra.Vector {
+func (s solid) support(direction algebra.Vector) (out support) {
 	d, zero := s.into(direction), algebra.Constant(s.Size.X.Rows, 0)
 	signed := func(d, size algebra.Num) algebra.Num { return d.Below(0).Choose(size.Neg(), size) }
 	p := s.choose([]GeomType{HField, Capsule, Ellipsoid, Cylinder, Box, Mesh}, func(kind GeomType) algebra.Vector {
@@ -96,14 +99,16 @@ func (s solid) support(direction algebra.Vector) algebra.Vector {
 		case Box:
 			return algebra.Vector{X: signed(d.X, s.Size.X), Y: signed(d.Y, s.Size.Y), Z: signed(d.Z, s.Size.Z)}
 		}
-		row := s.farthestVertex(d)
-		take := func(axis int) algebra.Num {
-			all := algebra.Num{Rows: s.Vertices[axis].Shape().Dimensions[0], Node: Reshape(s.Vertices[axis], -1)}
-			return algebra.Num{Rows: d.X.Rows, Node: pick(all, row).Node}
+		vertex := s.farthestVertex(d)
+		out.Vertex = xla.Store(Reshape(vertex, -1))
+		number := xla.Store(Add(vertex, entries(s.Meshes.first, s.Hull)))
+		at := func(axis int) algebra.Num {
+			return algebra.Num{Rows: d.X.Rows, Node: Reshape(entries(s.Meshes.vertex[axis], number), -1)}
 		}
-		return algebra.Vector{X: take(0), Y: take(1), Z: take(2)}
+		return algebra.Vector{X: at(0), Y: at(1), Z: at(2)}
 	}, algebra.Vector{X: zero, Y: zero, Z: zero})
-	return s.Center.Plus(s.from(p)).Materialize()
+	out.Point = s.Center.Plus(s.from(p)).Materialize()
+	return out
 }
 
 var roundKinds = []GeomType{Ellipsoid, Cylinder}
@@ -146,7 +151,7 @@ const upright = 1e-3
 func (s solid) along(point, direction algebra.Vector) algebra.Vector {
 	return s.choose(roundKinds, func(kind GeomType) algebra.Vector {
 		if kind == Ellipsoid {
-			return s.support(direction)
+			return s.support(direction).Point
 		}
 		d, end := s.into(direction), s.into(point.Minus(s.Center)).Z
 		r := d.X.Square().Plus(d.Y.Square()).Sqrt().Materialize()
@@ -212,7 +217,8 @@ func (c *contactSet) search(a, b place) overlap {
 				Y: inverse(frame, wide(b.turn.Y)).Materialize(), Z: inverse(frame, wide(b.turn.Z)).Materialize()}
 		}
 		if slices.Contains(shape.kinds, Mesh) {
-			s.Vertices = shape.vertices(g, copies)
+			s.Meshes = &shape.meshes
+			s.Hull = xla.Store(Reshape(ConvertDType(shape.hull.Spread(g, copies), dtypes.Int32), 1, -1))
 		}
 		if i == 0 {
 			for _, x := range c.prism {
@@ -257,53 +263,30 @@ func (c *contactSet) search(a, b place) overlap {
 
 // convexSide holds the shapes of one side of pairs of convex shapes.
 type convexSide struct {
-	kinds  []GeomType     // of all
-	kind   algebra.Num    // of each pair
-	radius algebra.Num    // of its ball or capsule, else 0
-	hulls  [3][][]float64 // coordinates of each distinct hull; those of smaller ones are repeated
-	hull   algebra.Num    // of each pair; 0 if it is no mesh
+	kinds  []GeomType  // of all
+	kind   algebra.Num // of each pair
+	radius algebra.Num // of its ball or capsule, else 0
+	meshes vertexTable
+	hull   algebra.Num // of each pair; 0 if it is no mesh
 
 	polytope algebra.Num // the first vertex of each pair's in [polytopes]; -1 for pairs whose faces have no contacts
 }
 
-// vertices returns the vertices of the hull of each pair, [vertices, pairs * B].
-func (c convexSide) vertices(g *Graph, copies int) (out [3]*Node) {
-	rows := ConvertDType(c.hull.Spread(g, copies), dtypes.Int32)
-	for axis, table := range c.hulls {
-		out[axis] = xla.Store(Transpose(Gather(Const(g, table), Reshape(rows, -1, 1)), 0, 1))
-	}
-	return out
-}
-
 // convexSide returns the shapes of geoms.
 func (m *Model) convexSide(geoms []int) (c convexSide) {
-	var distinct []*Hull
-	most := 0
 	for _, geom := range geoms {
 		if kind := m.GeomType[geom]; !slices.Contains(c.kinds, kind) {
 			c.kinds = append(c.kinds, kind)
 		}
-		if hull := m.hull(geom); hull != nil && !slices.Contains(distinct, hull) {
-			distinct, most = append(distinct, hull), max(most, len(hull.Vertices))
-		}
 	}
 	c.polytope = algebra.Constant(len(geoms), -1)
 	c.kind = algebra.ColumnOf(geoms, func(geom int) float64 { return float64(m.GeomType[geom]) })
-	c.hull = algebra.ColumnOf(geoms, func(geom int) float64 { return float64(max(0, slices.Index(distinct, m.hull(geom)))) })
+	c.hull = c.meshes.numbers(m, geoms)
 	c.radius = algebra.ColumnOf(geoms, func(geom int) float64 {
 		if kind := m.GeomType[geom]; kind == Sphere || kind == Capsule {
 			return m.GeomSize[geom][0]
 		}
 		return 0
 	})
-	for axis := range c.hulls {
-		for _, hull := range distinct {
-			var row []float64
-			for i := range most {
-				row = append(row, hull.Vertices[i%len(hull.Vertices)][axis])
-			}
-			c.hulls[axis] = append(c.hulls[axis], row)
-		}
-	}
 	return c
 }

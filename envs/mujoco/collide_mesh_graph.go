@@ -42,9 +42,12 @@ func planeMesh(c *contactSet, a, b place) (out []touch) {
 	column := func(of *Node, i int) *Node {
 		return Reshape(Slice(of, AxisRange(i, i+1)), of.Shape().Dimensions[1:]...)
 	}
-	lowest := lowestRow(along(table.most, func(axis int) *Node { return Const(g, table.vertices[axis]) }))
-	pair := Reshape(Iota(g, shapes.Make(dtypes.Int32, pairs, copies), 0), 1, all)
-	corners := rows(table.corners, Add(MulScalar(pair, table.most), lowest)) // the first, and the last
+	hull := xla.Store(Reshape(ConvertDType(c.hull.Spread(g, copies), dtypes.Int32), 1, all))
+	down := up.Neg().Each(func(x algebra.Num) algebra.Num {
+		return algebra.Num{Rows: pairs, Node: xla.Store(ConvertDType(x.Spread(g, copies), dtypes.Float64))}
+	})
+	lowest := xla.Store(Add(entries(c.meshes.first, hull), c.meshes.farthest(hull, nil, down)))
+	corners := rows(table.corners, lowest) // the first, and the last
 	slots := Add(Iota(g, shapes.Make(dtypes.Int32, table.faces, pairs, copies), 0),
 		BroadcastToDims(column(corners, 0), table.faces, pairs, copies))
 	slots = Min(slots, BroadcastToDims(column(corners, 1), table.faces, pairs, copies))
@@ -68,9 +71,9 @@ func planeMesh(c *contactSet, a, b place) (out []touch) {
 	for i := range 4 {
 		id := column(quad, i)
 		exists := algebra.Mask{Num: algebra.Num{Rows: pairs, Node: Reshape(GreaterOrEqual(id, ZerosLike(id)), all)}}
-		position := rows(table.points, Max(id, ZerosLike(id)))
 		number := func(axis int) algebra.Num {
-			return algebra.Num{Rows: pairs, Node: Reshape(column(position, axis), all)}
+			at := entries(c.meshes.vertex[axis], xla.Store(Max(id, ZerosLike(id))))
+			return algebra.Num{Rows: pairs, Node: xla.Store(Reshape(ConvertDType(at, dtypes.Float32), all))}
 		}
 		vertex := algebra.Vector{X: number(0), Y: number(1), Z: number(2)}
 		t := planePoint(a, b.position.Plus(b.turn.Of(vertex)).Materialize())
@@ -83,25 +86,17 @@ func planeMesh(c *contactSet, a, b place) (out []touch) {
 	return out
 }
 
-// hullTable holds the hulls of a set. A corner is a vertex of a face.
+// hullTable holds the faces of the hulls of a set. A corner is a vertex of a face.
 type hullTable struct {
-	most     int              // vertices of a hull
-	vertices [3][][][]float32 // coordinates, [most, pairs, 1] each; those of smaller hulls are repeated
-	points   [][]float32      // coordinates of all vertices, [pairs * most, 3]
-	corners  [][]int32        // of each of points: the first and the last of its corners, [pairs * most, 2]
-	faces    int              // most corners of a vertex
-	normals  [][]float32      // of the face of each corner, and what rounding left of them, [corners, 6]
-	quads    [][]int32        // rows of points or -1, see [Hull.quad], [corners, 4]
+	corners [][]int32   // of each of [vertexTable]'s vertices: the first and the last of its corners, [vertices, 2]
+	faces   int         // most corners of a vertex
+	normals [][]float32 // of the face of each corner, and what rounding left of them, [corners, 6]
+	quads   [][]int32   // vertices or -1, see [Hull.quad], [corners, 4]
 }
 
 func (c *contactSet) hullTable() (t hullTable) {
-	for _, h := range c.hulls {
-		t.most = max(t.most, len(h.Vertices))
-	}
-	for axis := range t.vertices {
-		t.vertices[axis] = make([][][]float32, t.most)
-	}
-	for _, h := range c.hulls {
+	t.faces = 1
+	for i, h := range c.meshes.hulls {
 		facesOf := make([][]int, len(h.Vertices))
 		for f, face := range h.Faces {
 			for _, v := range face {
@@ -109,23 +104,11 @@ func (c *contactSet) hullTable() (t hullTable) {
 				t.faces = max(t.faces, len(facesOf[v]))
 			}
 		}
-		first := int32(len(t.points))
-		for row := range t.most {
-			v := row % len(h.Vertices)
+		first := c.meshes.first[i]
+		for v := range h.Vertices {
 			start := int32(len(t.quads))
-			var point []float32
-			for axis, x := range h.Vertices[v] {
-				point = append(point, float32(x))
-				t.vertices[axis][row] = append(t.vertices[axis][row], []float32{float32(x)})
-			}
-			t.points = append(t.points, point)
-			if row > v { // a repetition
-				t.corners = append(t.corners, t.corners[int(first)+v])
-				continue
-			}
 			if len(facesOf[v]) == 0 {
 				t.normals, t.quads = append(t.normals, make([]float32, 6)), append(t.quads, []int32{first + int32(v), -1, -1, -1})
-				t.faces = max(t.faces, 1)
 			}
 			for _, f := range facesOf[v] {
 				var normal [6]float32

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 
 	"example.com/qdnb/envs/algebra"
+	"example.com/qdnb/internal/lists"
 )
 
 // contactSet holds contacts that are computed at once, a row each: pairs of geoms of the same two shapes,
@@ -22,7 +22,8 @@ type contactSet struct {
 	geoms     [][2]int // of each pair
 	sides     [2]side
 	sizes     [2]algebra.Vector // of the geoms of each pair
-	hulls     []Hull            // of the second geoms of each pair, if they are meshes
+	meshes    vertexTable       // those of the second geoms, if they may touch planes
+	hull      algebra.Num       // the number of each in this table
 	shapes    [2]convexSide     // of pairs of convex shapes
 	polytopes *polytopes        // those whose faces have several contacts, if there are any
 	apart     algebra.Num       // how far apart faces may be whose contacts these are: margin and gap, of each pair
@@ -172,7 +173,6 @@ func (s *System) prepareContacts(pairs []Pair) {
 		shapes   [2]GeomType
 		groups   [2]int
 		dim      int
-		size     int    // hulls of similar sizes are together
 		cells    [2]int // of a height field that a geom touches at most
 		across   int    // see [contactSet]
 		parallel bool   // capsules, see [Model.parallel]
@@ -193,9 +193,6 @@ func (s *System) prepareContacts(pairs []Pair) {
 	for _, pair := range pairs {
 		p := s.parameters(pair)
 		k := key{shapes: m.shapes(p.geom), dim: p.dim}
-		if hull := m.hull(p.geom[1]); hull != nil && k.shapes[0] == Plane {
-			k.size = bits.Len(uint(len(hull.Vertices)))
-		}
 		if field := m.field(p.geom[0]); field != nil {
 			k.cells = field.cells(m.reach(p.geom[1]))
 		}
@@ -212,7 +209,7 @@ func (s *System) prepareContacts(pairs []Pair) {
 			if k.shapes[1] <= Capsule { // which come before boxes
 				p.geom = [2]int{p.geom[1], p.geom[0]}
 			}
-			k.shapes, k.groups, k.size = boxed.shapes(p.geom), groups(), 0
+			k.shapes, k.groups = boxed.shapes(p.geom), groups()
 		}
 		k.parallel = k.shapes == [2]GeomType{Capsule, Capsule} && m.parallel(p.geom)
 		boxes := k.shapes == [2]GeomType{Box, Box}
@@ -285,22 +282,13 @@ func (s *System) prepareContacts(pairs []Pair) {
 	s.parted = s.parted || slices.ContainsFunc(s.contacts, func(c *contactSet) bool { return c.onTerrain > 0 && c.near > 0 })
 }
 
-// noteContacts notes pairs whose contacts are slow or differ from MuJoCo's.
+// noteContacts notes pairs whose contacts differ from MuJoCo's.
 func (s *System) noteContacts(pairs []Pair) {
-	m := s.model
-	vertices, onFields := 0, 0
+	onFields := 0
 	for _, p := range pairs {
-		kind := m.shapes([2]int{p.Geom1, p.Geom2})
-		if hull := m.hull(p.Geom2); hull != nil && kind[0] == Plane {
-			vertices += len(hull.Vertices)
-		}
-		if kind[0] == HField && kind[1] >= Box {
+		if kind := s.model.shapes([2]int{p.Geom1, p.Geom2}); kind[0] == HField && kind[1] >= Box {
 			onFields++
 		}
-	}
-	if vertices > 2000 {
-		s.notes = append(s.notes, fmt.Sprintf("meshes with %d vertices may touch planes, which is slow: Options.Contacts "+
-			"limits contacts to those that matter", vertices))
 	}
 	if onFields > 0 {
 		s.notes = append(s.notes, fmt.Sprintf("contacts of %d pairs of a height field with a box or a mesh are deeper than in "+
@@ -436,12 +424,12 @@ func (s *System) contactSet(m Model, c collision, groups [2]int, list []geomPair
 	all := s.allLinks()
 	for _, p := range list {
 		set.geoms, set.dim = append(set.geoms, p.geom), max(set.dim, p.dim)
-		if hull := m.hull(p.geom[1]); hull != nil {
-			set.hulls = append(set.hulls, *hull)
-		}
 		if field := m.field(p.geom[0]); field != nil {
 			set.fields = append(set.fields, field)
 		}
+	}
+	if m.shapes(list[0].geom) == [2]GeomType{Plane, Mesh} {
+		set.hull = set.meshes.numbers(&m, lists.Map(list, func(p geomPair) int { return p.geom[1] }))
 	}
 	if len(set.fields) > 0 {
 		set.reach = algebra.ColumnOf(list, func(p geomPair) float64 { return m.reach(p.geom[1]) })

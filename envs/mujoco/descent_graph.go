@@ -27,8 +27,9 @@ const convexSteps = 60
 // triangle is a part of the surface of the Minkowski difference: three points of both solids, and the weights of its
 // nearest point.
 type triangle struct {
-	Points [2][3]algebra.Vector
-	Weight [3]algebra.Num
+	Points   [2][3]algebra.Vector
+	Vertices [2][3]*Node // see [support]
+	Weight   [3]algebra.Num
 }
 
 func (t triangle) corner(i int) algebra.Vector {
@@ -44,13 +45,16 @@ func (t triangle) of(solid int) algebra.Vector {
 func (t triangle) point() algebra.Vector { return t.of(0).Minus(t.of(1)).Materialize() }
 
 // with returns the triangle that a further point makes with the two corners that have weight, given the weights of all.
-func (t triangle) with(point [2]algebra.Vector, weights [4]algebra.Num) triangle {
+func (t triangle) with(point [2]support, weights [4]algebra.Num) triangle {
 	const none = 1e-300
 	had := weights[1].Above(none)
 	drops := []algebra.Mask{weights[1].Below(none), had.And(weights[2].Below(none)), had.And(weights[2].Above(none))}
 	for i, drop := range drops {
 		for k := range t.Points {
-			t.Points[k][i] = drop.ChooseVector(point[k], t.Points[k][i]).Materialize()
+			t.Points[k][i] = drop.ChooseVector(point[k].Point, t.Points[k][i]).Materialize()
+			if point[k].Vertex != nil {
+				t.Vertices[k][i] = xla.Store(Where(drop.Node, point[k].Vertex, t.Vertices[k][i]))
+			}
 		}
 		t.Weight[i] = drop.Choose(weights[0], weights[1+i]).Materialize()
 	}
@@ -117,8 +121,8 @@ type descent struct {
 	Step      *Node
 }
 
-func (d descent) supports(direction algebra.Vector) [2]algebra.Vector {
-	return [2]algebra.Vector{d.Solids[0].support(direction), d.Solids[1].support(direction.Neg().Materialize())}
+func (d descent) supports(direction algebra.Vector) [2]support {
+	return [2]support{d.Solids[0].support(direction), d.Solids[1].support(direction.Neg().Materialize())}
 }
 
 // aim places the target beyond the surface.
@@ -150,7 +154,7 @@ func (d descent) depths(directions algebra.Vector) *Node {
 			return algebra.Num{Rows: n, Node: xla.Store(Reshape(xla.Rows(Reshape(x.Node, count, -1), at.Number, 1), -1))}
 		})
 		points := at.Descent.supports(direction)
-		depth := points[0].Minus(points[1]).Dot(direction).Materialize()
+		depth := points[0].Point.Minus(points[1].Point).Dot(direction).Materialize()
 		exists := direction.Dot(direction).Above(0.5) // parallel axes have no direction across
 		depth = exists.Choose(depth, at.Descent.Depth).Materialize()
 		at.Depths = xla.SetRow(at.Depths, at.Number, depth.Node)
@@ -255,7 +259,8 @@ func (d descent) descend() descent {
 	zero := algebra.Num{Rows: d.Scale.Rows, Node: ZerosLike(d.Depth.Node)}
 	d.Triangle.Weight = [3]algebra.Num{one, zero, zero}
 	for k, point := range d.supports(d.Direction) {
-		d.Triangle.Points[k] = [3]algebra.Vector{point, point, point}
+		d.Triangle.Points[k] = [3]algebra.Vector{point.Point, point.Point, point.Point}
+		d.Triangle.Vertices[k] = [3]*Node{point.Vertex, point.Vertex, point.Vertex}
 	}
 	d.Settled, d.Proposed, d.Target = d.Direction, d.Direction, d.aim()
 	d.Proposes, d.Step = algebra.Num{Rows: d.Scale.Rows, Node: ZerosLike(d.Proposes.Node)}, ZerosLike(d.Step)
@@ -274,7 +279,7 @@ func (d descent) step() descent {
 	next := d.Proposes.Above(0.5).ChooseVector(d.Proposed, straight)
 	d.Direction = done.ChooseVector(d.Direction, next).Materialize()
 	points := d.supports(d.Direction)
-	point := points[0].Minus(points[1]).Materialize()
+	point := points[0].Point.Minus(points[1].Point).Materialize()
 	least := d.Target.Minus(point).Dot(d.Direction).Materialize() // distance of the target
 	d.Depth = done.Choose(d.Depth, point.Dot(d.Direction)).Materialize()
 	settles := distance.Minus(least).Less(d.Scale.Scale(1e-10))
@@ -301,7 +306,7 @@ func chooseTriangle(mask algebra.Mask, one, other triangle) triangle {
 
 // propose proposes the next direction, and returns the nearer of a triangle and of the last one, moved along the
 // surfaces.
-func (d *descent) propose(t triangle, points [2]algebra.Vector, straight algebra.Vector, distance,
+func (d *descent) propose(t triangle, points [2]support, straight algebra.Vector, distance,
 	least algebra.Num) triangle {
 	moved := d.Triangle
 	for i := range 3 {
@@ -335,7 +340,7 @@ func (d *descent) propose(t triangle, points [2]algebra.Vector, straight algebra
 		Z: m.X.Cross(m.Y).Materialize()}
 	determinant := m.X.Dot(inverted.X).Materialize()
 	metric := func(v algebra.Vector) algebra.Vector { return inverted.Of(v).Over(determinant).Materialize() }
-	point := points[0].Minus(points[1]).Materialize()
+	point := points[0].Point.Minus(points[1].Point).Materialize()
 	target := d.Target.Plus(bent).Materialize()
 	moved = moved.with(points, nearestPart(target, point, moved, metric))
 	d.Proposed = normalized(metric(target.Minus(moved.point())))
@@ -376,8 +381,8 @@ func (d descent) divided(p *polytopes, first [2]*Node) *Node {
 			continue
 		}
 		var faces []*Node // at each corner, [1, degree, n]
-		for _, point := range d.Triangle.Points[k] {
-			at := Add(first[k], s.vertexAt(point))
+		for _, vertex := range d.Triangle.Vertices[k] {
+			at := Add(first[k], Reshape(vertex, 1, -1))
 			faces = append(faces, row(p.face, p.degree, Reshape(at, 1, 1, -1)))
 		}
 		shared := GreaterOrEqual(faces[0], ZerosLike(faces[0]))
@@ -388,14 +393,4 @@ func (d descent) divided(p *polytopes, first [2]*Node) *Node {
 		one = append(one, LogicalAnd(s.is(Mesh), Reshape(LogicalNot(LogicalAny(shared, 1)), 1, -1)))
 	}
 	return xla.Store(LogicalAnd(d.Triangle.faces(), both(one[0], one[1])))
-}
-
-// vertexAt returns the vertex of meshes that is nearest to a point, [1, n].
-func (s solid) vertexAt(point algebra.Vector) *Node {
-	p := s.into(point.Minus(s.Center))
-	shape := s.Vertices[0].Shape().Dimensions
-	square := func(axis int) *Node {
-		return Square(Sub(s.Vertices[axis], BroadcastToDims(Reshape(component(p, axis).Node, 1, shape[1]), shape...)))
-	}
-	return lowestRow(xla.Store(Add(Add(square(0), square(1)), square(2))))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs/algebra"
 	"example.com/qdnb/internal/lists"
@@ -97,6 +98,59 @@ func TestContactsOfFacesThatAreNearlyFlat(t *testing.T) {
 		if own[0] > 0 || own[1] < 0.5 {
 			t.Errorf("wheel %d touches a face with a vertex of no polygon with %v, want one contact", i, own)
 		}
+	}
+}
+
+// The vertex found is as far along any direction as any other one: of a ball of points, a wheel and a box, along random
+// directions, those through corners of the squares, and those near them.
+func TestFarthestVertex(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	hulls := []Hull{unitBox, {}, {}}
+	for i := range 500 {
+		v := [3]float64{random.NormFloat64(), random.NormFloat64(), random.NormFloat64()}
+		for axis, length := 0, norm(v[:]); axis < 3; axis++ {
+			v[axis] /= length
+		}
+		sin, cos := math.Sincos(math.Pi / 250 * float64(i))
+		hulls[1].Vertices = append(hulls[1].Vertices, v)
+		hulls[2].Vertices = append(hulls[2].Vertices, [3]float64{cos, sin, float64(i % 2)})
+	}
+	table := &vertexTable{}
+	for i := range hulls {
+		table.add(&hulls[i])
+	}
+	var directions [3][]float64
+	var hull []int32
+	for i := range 6000 {
+		v := [3]float64{random.NormFloat64(), random.NormFloat64(), random.NormFloat64()}
+		if i%2 == 0 {
+			for axis := range v {
+				v[axis] = float64(random.IntN(squares+1))*2/squares - 1 + float64(i%4)*1e-9*v[axis]
+			}
+			v[random.IntN(3)] = float64(1 - 2*random.IntN(2))
+		}
+		for axis, x := range v {
+			directions[axis] = append(directions[axis], x)
+		}
+		hull = append(hull, int32(i%3))
+	}
+	out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
+		num := func(i int) algebra.Num { return algebra.Num{Rows: 1, Node: in[i]} }
+		return []*graph.Node{table.farthest(graph.Reshape(in[3], 1, -1), nil, algebra.Vector{X: num(0), Y: num(1), Z: num(2)})}
+	}, tensors.FromValue(directions[0]), tensors.FromValue(directions[1]), tensors.FromValue(directions[2]),
+		tensors.FromValue(hull))
+	for i, found := range tensors.MustCopyFlatData[int32](out[0]) {
+		along := func(v [3]float64) float64 {
+			return directions[0][i]*v[0] + directions[1][i]*v[1] + directions[2][i]*v[2]
+		}
+		vertices := hulls[hull[i]].Vertices
+		if farthest := slices.Max(lists.Map(vertices, along)); along(vertices[found]) < farthest-1e-12 {
+			t.Fatalf("direction %d: vertex %d of hull %d is at %g, and another one at %g", i, found, hull[i],
+				along(vertices[found]), farthest)
+		}
+	}
+	if table.most < 2 || table.most > 60 {
+		t.Errorf("the longest list has %d blocks", table.most)
 	}
 }
 
