@@ -96,7 +96,8 @@ func TestCheckNamesEverything(t *testing.T) {
 	m.Sizes.NFlex, m.Names.Plugin = 1, []string{"mujoco.pid"}
 	m.Opt.DisableFlags |= DisableNativeCCD
 	errtest.Want(t, errtest.Of(m.Check(Options{})), "equality flex, equality tendon (neq)", "(nflex)",
-		`plugin "mujoco.pid" (nplugin)`, "flag override, flag sleep (opt.enableflags)", "integrator implicit (opt.integrator)", "(opt.wind)",
+		`plugin "mujoco.pid" (nplugin)`, "flag override, flag sleep (opt.enableflags)",
+		"integrator implicit (opt.integrator)", "(opt.wind)",
 		"fluidshape ellipsoid of geom 1 of body \"trunk\" (geom_fluid)",
 		"actuator \"FL_hip\" of a tendon of a file of an older compiler (actuator_trntype)",
 		"actuator \"FR_hip\" with pid (actuator_gaintype)",
