@@ -7,11 +7,14 @@ import (
 	"reflect"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	gomlxxla "github.com/gomlx/go-xla/compute/xla"
 	"github.com/gomlx/go-xla/pjrt"
 	"github.com/gomlx/go-xla/stablehlo"
+	"github.com/gomlx/gomlx/core/tensors"
 
+	"example.com/qdnb/internal/must"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/xla/backend"
 )
@@ -36,6 +39,15 @@ func DryRun(kind backend.Kind, devices int, write func(name string, text []byte)
 	*private[int](opened, "numDevices") = devices
 	dry := &dryBackend{opened, devices, write}
 	return &Platform{Platform: &backend.Platform{Backend: dry, Kind: kind, Workers: devices}}, nil
+}
+
+// Zeros returns float32 zeros, for which a dry run takes no memory.
+func (p *Platform) Zeros(dims ...int) *tensors.Tensor {
+	shape := shapes.Make(dtypes.Float32, dims...)
+	if dry, ok := p.Backend.(*dryBackend); ok {
+		return must.Get(tensors.FromBuffer(&dryBuffer{dry, shape, 0}))
+	}
+	return tensors.FromShape(shape)
 }
 
 // dryBackend builds programs with go-xla, without a plugin, and holds buffers without data.

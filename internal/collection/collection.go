@@ -7,9 +7,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
@@ -50,7 +48,7 @@ var collectionNames = []string{"genotypes", "fitnesses", "descriptors", "centroi
 
 // New returns an empty collection in the cells of a task and compiles the insertion of
 // n candidates with rows genotypes: candidate i has genotype i mod rows.
-func New(c xla.Compiler, task scoring.Task, rows, n int) (*Collection, error) {
+func New(c *xla.Scope, task scoring.Task, rows, n int) (*Collection, error) {
 	cells, d, params := task.Centroids.Shape[0], task.Centroids.Shape[1], task.Policy.Params()
 	at, err := task.Centroids.Float32s()
 	if err != nil {
@@ -62,8 +60,8 @@ func New(c xla.Compiler, task scoring.Task, rows, n int) (*Collection, error) {
 		elites := repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3],
 			Scale: limits.Scale(limited.Lower, limited.Upper)}
 		return collected{in[0], repertoire.Grid{Elites: elites}}
-	}, xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))), xla.FromFloats(none, cells),
-		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))), xla.FromFloats(at, cells, d))
+	}, xla.Single(c.Zeros(cells, params)), xla.FromFloats(none, cells), xla.Single(c.Zeros(cells, d)),
+		xla.FromFloats(at, cells, d))
 	in := collectIn{held, xla.Declare(dtypes.Float32, rows, params), xla.Declare(dtypes.Float32, n),
 		xla.Declare(dtypes.Float32, n, d)}
 	insert, err := xla.Compile(c, "insertion", in, func(in collectIn) collectOut {
