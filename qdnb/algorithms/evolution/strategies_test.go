@@ -383,17 +383,17 @@ func TestOwnArchivesGetTheirThreshold(t *testing.T) {
 	}
 }
 
-// manySums is sphere whose descriptor is 16 sums of 4 components each.
+// manySums is sphere whose descriptor is 16 sums of 2 components each.
 func manySums() *envs.BlackBox {
 	const d = 16
-	box := envs.Sphere(4 * d)
+	box := envs.Sphere(2 * d)
 	base := box.Evaluate
 	of := &box.Facts.Descriptor
-	of.Lower, of.Upper, of.Components = slices.Repeat([]float32{-20.48}, d),
-		slices.Repeat([]float32{20.48}, d), slices.Repeat([]string{"sum of four"}, d)
+	of.Lower, of.Upper, of.Components = slices.Repeat([]float32{-10.24}, d),
+		slices.Repeat([]float32{10.24}, d), slices.Repeat([]string{"sum of two"}, d)
 	box.Evaluate = func(x *Node) (fitness, descriptor *Node) {
 		fitness, _ = base(x)
-		return fitness, ReduceSum(Reshape(ClipScalar(x, -5.12, 5.12), -1, d, 4), 2)
+		return fitness, ReduceSum(Reshape(ClipScalar(x, -5.12, 5.12), -1, d, 2), 2)
 	}
 	return box
 }
@@ -405,7 +405,7 @@ func TestDMSExploresManyDimensions(t *testing.T) {
 	task := scoring.NewTask(box, nil, 1)
 	var centroids []float32
 	for i := range 256 * 16 {
-		centroids = append(centroids, float32(20.48*math.Sin(float64(i*i)))/2)
+		centroids = append(centroids, float32(10.24*math.Sin(float64(i*i)))/2)
 	}
 	scores := map[string]float32{}
 	dms, mae := defaultDMS(box.Facts), defaultCMAMAE(box.Facts)
