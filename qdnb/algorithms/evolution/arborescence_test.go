@@ -49,7 +49,7 @@ func TestPPGAFollowsItsGradients(t *testing.T) {
 			outcome := steps(t, s, 1)[0]
 			best, cells = append(best, slices.Max(outcome.Fitnesses)), filled(outcome.Fitnesses)
 			errtest.Equal(t, "environment steps", outcome.EnvSteps, (outcome.Generation+1)*(2*batch+3*4*64*4))
-			arrays := stateOf(t, s)
+			arrays := must.Get(s.Arrays())
 			policy, gradients := arrays["Emitters.0.Emitter.Policy"], arrays["Emitters.0.Emitter.Gradients"]
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				improver := s.contents.Tree.Emitters[0].Emitter.(ppga).improver
@@ -123,7 +123,7 @@ func TestPPGADescriptors(t *testing.T) {
 		}
 		for generation := range 6 {
 			best = append(best, slices.Max(steps(t, s, 1)[0].Fitnesses))
-			arrays := stateOf(t, s)
+			arrays := must.Get(s.Arrays())
 			root := floats(t, arrays, "Emitters.0.Emitter.Coefficients.Root")
 			errtest.Equal(t, fmt.Sprint("A is the unit in generation ", generation), slices.Equal(root, unit), generation == 0)
 			gradients := floats(t, arrays, "Emitters.0.Emitter.Gradients")
@@ -322,7 +322,7 @@ func TestEmittersRestartAtGivenGenotypes(t *testing.T) {
 		h.Initial = rows
 		s := searchOn(t, p, h, box, 48)
 		steps(t, s, 1)
-		for _, x := range floats(t, stateOf(t, s), "Emitters.0.Emitter."+name) {
+		for _, x := range floats(t, must.Get(s.Arrays()), "Emitters.0.Emitter."+name) {
 			if x != 0 && !slices.ContainsFunc(rows, func(row []float32) bool { return row[0] == x }) {
 				t.Fatalf("%s is %g", name, x)
 			}
@@ -361,7 +361,7 @@ func TestAuroraTarget(t *testing.T) {
 		settings.Target, settings.Threshold = target, 0
 		s := archiveSearch(t, p, settings)
 		steps(t, s, 9)
-		state := stateOf(t, s)
+		state := must.Get(s.Arrays())
 		lengths = append(lengths, floats(t, state, "Archive.Distance.Length")[0])
 		errors = append(errors, floats(t, state, "Archive.Distance.Error")[0])
 	}
@@ -393,7 +393,7 @@ func TestAuroraSearch(t *testing.T) {
 		name := func(row []float32) string { return fmt.Sprint(row) }
 		for generation := range 9 {
 			outcome := steps(t, s, 1)[0]
-			arrays := stateOf(t, s)
+			arrays := must.Get(s.Arrays())
 			fitnesses, descriptors := floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
 			genotypes, sequences := floats(t, arrays, "genotypes"), floats(t, arrays, "Archive.Encoded.Sequences")
 			params, latent := arrays["genotypes"].Shape[1], arrays["descriptors"].Shape[1]
@@ -502,7 +502,7 @@ func testXCon(t *testing.T, a repertoire.XCon, first int, remaining float64) {
 		}{{30, first == 0}, {40, false}, {40, true}, {40, false}, {40, false}, {40, false}, {40, true}, {40, false},
 			{remaining, false}, {min(40, remaining+30), false}} {
 			outcome := steps(t, s, 1)[0]
-			arrays := stateOf(t, s)
+			arrays := must.Get(s.Arrays())
 			now := floats(t, arrays, "Archive.Encoded.Autoencoder")
 			if outcome.Extra[0] != want.size || encoder != nil && slices.Equal(now, encoder) == want.learns {
 				t.Errorf("generation %d: %g individuals, want %g; the encoder learns: %v", generation, outcome.Extra[0],
@@ -524,7 +524,7 @@ func TestAuroraSequencesAreThePolicies(t *testing.T) {
 	p := xlatest.Pure(t)
 	s := archiveSearch(t, p, auroraSettings())
 	steps(t, s, 3)
-	arrays := stateOf(t, s)
+	arrays := must.Get(s.Arrays())
 	fitnesses, genotypes, sequences := floats(t, arrays, "fitnesses"), floats(t, arrays, "genotypes"),
 		floats(t, arrays, "Archive.Encoded.Sequences")
 	params, elements := arrays["genotypes"].Shape[1], len(sequences)/len(fitnesses)

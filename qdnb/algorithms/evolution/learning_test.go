@@ -76,7 +76,7 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 		params := task.Policy.Params()
 		s := newLearningSearch(t, p, honest, settings)
 		errtest.Equal(t, "columns", s.Columns(), []string{"mean_reward"})
-		want := stateOf(t, s)
+		want := must.Get(s.Arrays())
 		var rows []float32 // rows of the buffer
 		for generation := range int32(6) {
 			offspring := children(t, p, task, noisy, want, settings, generation)
@@ -97,7 +97,7 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 				rows = append(rows, 1, 1, a[0], a[1], a[0], 1, 1)
 			}
 			outcome := steps(t, s, 1)[0]
-			got := stateOf(t, s)
+			got := must.Get(s.Arrays())
 			for _, name := range []string{"fitnesses", "descriptors", "genotypes"} {
 				if !slices.Equal(floats(t, got, name), floats(t, want, name)) {
 					t.Errorf("generation %d: %s are\n%v, want\n%v", generation, name, got[name].Data, want[name].Data)
@@ -185,9 +185,9 @@ func TestObserverSeesEvaluations(t *testing.T) {
 			s := newLearningSearch(t, p, learner, settings)
 			for generation := range 5 {
 				number := func(state map[string]npz.Array) float32 { return float32(filled(floats(t, state, "fitnesses"))) }
-				before := number(stateOf(t, s))
+				before := number(must.Get(s.Arrays()))
 				steps(t, s, 1)
-				after := stateOf(t, s)
+				after := must.Get(s.Arrays())
 				saw := floats(t, after, "proposing_0.Emitter.Bookkeeper.First")
 				xlatest.Close(t, "what it saw", saw[:3], []float32{float32(generation), before, number(after)}, 0)
 				if capacity == 0 {
@@ -255,7 +255,7 @@ func TestASCIIKeepsEpisodesOfMembers(t *testing.T) {
 		var best []float32
 		for range 12 {
 			best = append(best, slices.Max(steps(t, s, 1)[0].Fitnesses))
-			state := stateOf(t, s)
+			state := must.Get(s.Arrays())
 			toGo := floats(t, state, "proposing_0.Emitter.Returns")
 			for i, f := range floats(t, state, "fitnesses") {
 				if f > -10 {
@@ -455,7 +455,7 @@ func TestDCRLTargets(t *testing.T) {
 		steps(t, newDCRL(t, p, proposed, settings), 2)
 		s := newDCRL(t, p, smallDCRL(), settings)
 		for generation := range 3 {
-			before := floats(t, stateOf(t, s), "descriptors")
+			before := floats(t, must.Get(s.Arrays()), "descriptors")
 			steps(t, s, 1)
 			_, rows := replayOf(t, s)
 			rows = rows[len(rows)-2*batch*9:]
@@ -537,7 +537,7 @@ func TestDCRLLearnsToReachDescriptors(t *testing.T) {
 		goals = append(goals, float32(i)/5-0.8)
 	}
 	measure := func() (off, reward float64) {
-		in, state := []*tensors.Tensor{xlatest.Tensor(goals, len(goals), 1)}, stateOf(t, s)
+		in, state := []*tensors.Tensor{xlatest.Tensor(goals, len(goals), 1)}, must.Get(s.Arrays())
 		mlp := l.conditioned().Actor
 		for layer := range mlp.Sizes[1:] {
 			for _, part := range []string{"Bias", "Kernel"} {

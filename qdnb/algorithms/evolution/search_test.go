@@ -55,14 +55,14 @@ func TestGenerationsEqualTheOracle(t *testing.T) {
 			}
 			task := c.env.task()
 			s := startSearch(t, p, task, noisy, c.of)
-			want := stateOf(t, s)
+			want := must.Get(s.Arrays())
 			total := 0
 			for generation := range int32(4) {
 				offspring := children(t, p, task, noisy, want, c.of, generation)
 				invalid := insert(t, want, floats(t, want, "centroids"), offspring, task.Policy.Params(), c.env.evaluate)
 				total += invalid
 				outcome := steps(t, s, 1)[0]
-				got := stateOf(t, s)
+				got := must.Get(s.Arrays())
 				for _, name := range []string{"fitnesses", "descriptors", "genotypes"} {
 					if !slices.Equal(floats(t, got, name), floats(t, want, name)) {
 						t.Errorf("case %d, generation %d: %s are\n%v, want\n%v", i, generation, name, got[name].Data, want[name].Data)
@@ -214,14 +214,9 @@ func partOf[T any](m *MapElites) (part T) {
 func steps(t *testing.T, s *search, n int) (outcomes []scoring.Outcome) {
 	t.Helper()
 	for range n {
-		outcome := must.Get(s.Step())
-		outcomes = append(outcomes, outcome)
+		outcomes = append(outcomes, must.Get(s.Step()))
 	}
 	return outcomes
-}
-
-func stateOf(t *testing.T, s *search) map[string]npz.Array {
-	return must.Get(s.Arrays())
 }
 
 func floats(t *testing.T, arrays map[string]npz.Array, name string) []float32 {
@@ -429,7 +424,7 @@ func TestPartsThatDoNotFitTogether(t *testing.T) {
 		errtest.Want(t, err, want)
 	}
 	s := newLearningSearch(t, xlatest.Pure(t), honest, settings{Batch: 4, Centroids: line(3)})
-	arrays := stateOf(t, s)
+	arrays := must.Get(s.Arrays())
 	arrays["proposing_0.Emitter.Count"] = npz.Of([]float32{1, 2}, 2)
 	errtest.Want(t, s.Restore(0, arrays), "the checkpoint's proposing_0.Emitter.Count has shape [2]")
 	for _, wrong := range []int{-1, 41} {
@@ -449,7 +444,7 @@ func TestArchiveSmallerThanASlice(t *testing.T) {
 			s := searchOf(t, p, unlimited.task(), Parts{Mix: Mix{{noisy, 1}}, Archive: novelty(capacity)},
 				settings{Batch: 12, Slice: 12, Centroids: line(3)})
 			steps(t, s, 2)
-			cells := floats(t, stateOf(t, s), "passive_fitnesses")
+			cells := floats(t, must.Get(s.Arrays()), "passive_fitnesses")
 			if s.settings.Slice != want || slices.Max(cells) == float32(math.Inf(-1)) {
 				t.Errorf("capacity %d: slices of %d, want %d; cells %v", capacity, s.settings.Slice, want, cells)
 			}
@@ -463,7 +458,7 @@ func TestArchiveSmallerThanASlice(t *testing.T) {
 		s := searchOf(t, p, unlimited.task(), Parts{Mix: Mix{{noisy, 1}}, Archive: small},
 			settings{Batch: 12, Slice: 5, Centroids: line(20)})
 		steps(t, s, 2)
-		population, cells := floats(t, stateOf(t, s), "fitnesses"), floats(t, stateOf(t, s), "passive_fitnesses")
+		population, cells := floats(t, must.Get(s.Arrays()), "fitnesses"), floats(t, must.Get(s.Arrays()), "passive_fitnesses")
 		empty := float32(math.Inf(-1))
 		if len(population) != 2 || slices.Min(population) == empty || slices.Max(cells) == empty {
 			t.Errorf("population %v, cells %v", population, cells)
@@ -521,7 +516,7 @@ func TestPopulationOnTheCells(t *testing.T) {
 	parts := Parts{Mix: Mix{{isoline, 1}}, Archive: sampled{repertoire.DominatedNovelty{Capacity: 24, K: 3}, 2}}
 	s := searchOf(t, xlatest.Pure(t), task, parts, mazeSettings(1))
 	outcomes := steps(t, s, 4)
-	arrays := stateOf(t, s)
+	arrays := must.Get(s.Arrays())
 	fitnesses, at := floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
 	centroids := must.Get(s.settings.Centroids.Float32s())
 	best := map[int]float32{}
@@ -624,7 +619,7 @@ func TestWorkersShareTheWork(t *testing.T) {
 			all, one := start(p), start(xlatest.WithWorkers(p, 1))
 			steps(t, all, generations)
 			steps(t, one, generations)
-			if !reflect.DeepEqual(stateOf(t, one), stateOf(t, all)) {
+			if !reflect.DeepEqual(must.Get(one.Arrays()), must.Get(all.Arrays())) {
 				t.Error("one worker ends with another state")
 			}
 			if buffer, _ := all.Replay(); buffer != nil {

@@ -97,7 +97,7 @@ func TestReturnsAreOfTheStoredRows(t *testing.T) {
 // episodes that begin in it. ring is its capacity in steps.
 func checkReturns(t *testing.T, what string, held map[string]npz.Array, end, n, ring int) {
 	t.Helper()
-	rows, returns := floatsOf(t, held, "replay"), floatsOf(t, held, "Returns.Rows")
+	rows, returns := must.Get(held["replay"].Float32s()), must.Get(held["Returns.Rows"].Float32s())
 	width, filled := held["replay"].Shape[1], held["replay"].Shape[0]/n
 	compared := 0
 	for k := range n {
@@ -242,8 +242,8 @@ func TestPassiveRepertoire(t *testing.T) {
 			if !measured {
 				continue
 			}
-			errtest.Equal(t, fmt.Sprintf("iteration %d: fitnesses", i), o.Fitnesses, floatsOf(t, after, "fitnesses"))
-			for cell, f := range floatsOf(t, before, "fitnesses") {
+			errtest.Equal(t, fmt.Sprintf("iteration %d: fitnesses", i), o.Fitnesses, must.Get(after["fitnesses"].Float32s()))
+			for cell, f := range must.Get(before["fitnesses"].Float32s()) {
 				if o.Fitnesses[cell] < f {
 					t.Errorf("iteration %d: cell %d fell from %g to %g", i, cell, f, o.Fitnesses[cell])
 				}
@@ -286,8 +286,8 @@ func TestPassiveRepertoire(t *testing.T) {
 		must.Do(err)
 		defer evaluator.Free()
 		last := repertoire()
-		genotypes, fitnesses, descriptors := floatsOf(t, last, "genotypes"),
-			floatsOf(t, last, "fitnesses"), floatsOf(t, last, "descriptors")
+		genotypes, fitnesses, descriptors := must.Get(last["genotypes"].Float32s()),
+			must.Get(last["fitnesses"].Float32s()), must.Get(last["descriptors"].Float32s())
 		filled := 0
 		for cell, want := range fitnesses {
 			if math.IsInf(float64(want), -1) {

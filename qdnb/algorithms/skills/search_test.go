@@ -50,7 +50,7 @@ func TestWarmup(t *testing.T) {
 		fmt.Sprint(3*n, int64(3*n)))
 	steps(t, s, 1)
 	end := memory(t, s)
-	errtest.Equal(t, "iterations of the first average of losses", floatsOf(t, end, "metric_count")[0], 1)
+	errtest.Equal(t, "iterations of the first average of losses", must.Get(end["metric_count"].Float32s())[0], 1)
 
 	// The actions do not depend on the actor, whose initial networks may all favour one direction.
 	other := startSearch(t, p, diaynReward, config)
@@ -63,7 +63,8 @@ func TestWarmup(t *testing.T) {
 	}
 	restore(t, other, -1, held)
 	steps(t, other, 4)
-	errtest.Equal(t, "warm-up of another actor", floatsOf(t, memory(t, other), "replay"), floatsOf(t, warm, "replay"))
+	errtest.Equal(t, "warm-up of another actor", must.Get(memory(t, other)["replay"].Float32s()),
+		must.Get(warm["replay"].Float32s()))
 	if changed := xlatest.Differ(warm, end); !slices.Contains(changed,
 		"Learner.Actor.Params.Bias.0") || !slices.Contains(changed, "Learner.Critic.Trainable.Params.0.Bias.0") {
 		t.Errorf("the first update changes %v", changed)
@@ -209,7 +210,7 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 		held := memory(t, s)
 		for _, name := range []string{"Learner.Critic.Trainable.Params.0.Bias.0", "Learner.Actor.Params.Bias.0",
 			"Diversity.Discriminator.Params.Bias.0"} {
-			arrays, data := maps.Clone(held), slices.Clone(floatsOf(t, held, name))
+			arrays, data := maps.Clone(held), slices.Clone(must.Get(held[name].Float32s()))
 			data[3] = float32(math.NaN())
 			arrays[name] = npz.Of(data, held[name].Shape...)
 			restore(t, s, 2, arrays)
@@ -572,8 +573,7 @@ func startSearch(t testing.TB, p *xla.Platform, method method, config SAC) *sear
 func steps(t *testing.T, s *search, n int) (outcomes []scoring.Outcome) {
 	t.Helper()
 	for range n {
-		outcome := must.Get(s.Step())
-		outcomes = append(outcomes, outcome)
+		outcomes = append(outcomes, must.Get(s.Step()))
 	}
 	return outcomes
 }
@@ -601,10 +601,6 @@ func restore(t *testing.T, s *search, iteration int64, held map[string]npz.Array
 	must.Do(buffer.Set(total, func(put func(from int64, rows []float32) error) error {
 		return put(total-int64(rows.Shape[0]), rows.Data.([]float32))
 	}))
-}
-
-func floatsOf(t *testing.T, arrays map[string]npz.Array, name string) []float32 {
-	return must.Get(arrays[name].Float32s())
 }
 
 // stored returns the rows of a replay buffer with up to capacity rows, and their width.
