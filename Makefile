@@ -59,7 +59,7 @@ test: setup lint ## lint, go test, a part of race and fuzz, then all experiments
 	@echo "== go test ./..."
 	@$(STEP) "go test" go test -vet=off -timeout 30m ./qdnb ./envs/mujoco ./...
 	@echo "== tests of the tools"
-	@$(STEP) tools $(PYTHON) -m unittest -q tools/test_*.py
+	@$(STEP) tools xargs -P 2 -n 1 $(PYTHON) -m unittest -q <<<"$$(ls tools/test_*.py)"
 	@$(STEP) race $(MAKE) --no-print-directory race RACE="./internal/npz/... ./internal/progress ./qdnb/plot/scene ./qdnb/runs"
 	@$(STEP) fuzz $(MAKE) --no-print-directory fuzz FUZZTIME=2000x FUZZ='(npz|qdnb/runs|plot/scene) '
 	@rm -rf build/experiments/smoke
