@@ -66,9 +66,9 @@ func (t *vertexTable) add(h *Hull) {
 }
 
 // divide writes the lists of the squares of a part of a face, from a corner on, given the vertices that may be in them. A
-// vertex that is farthest along a direction is nowhere nearer than another one along all corners of the part.
+// vertex that is less far than another one along the four corners of the part is less far along all directions through it.
 func (t *vertexTable) divide(h *Hull, among []int32, base, face int, corner [2]int, size int) {
-	var heights [5][]float64 // along the middle of the part, and its corners
+	var heights [5][]float64 // of the vertices along the middle of the part, and along its corners
 	middle := [2]float64{float64(corner[0]) + float64(size)/2, float64(corner[1]) + float64(size)/2}
 	for k, at := range [][2]float64{{0, 0}, {-1, -1}, {-1, 1}, {1, -1}, {1, 1}} {
 		var d [3]float64
@@ -89,7 +89,7 @@ func (t *vertexTable) divide(h *Hull, among []int32, base, face int, corner [2]i
 		best[k], slack = slices.Index(of, highest), max(slack, 1e-9*math.Abs(highest))
 	}
 	for i, v := range among {
-		isNearer := func(other int) bool {
+		isLess := func(other int) bool {
 			for k := 1; k < 5; k++ {
 				if heights[k][i] >= heights[k][other]-slack {
 					return false
@@ -97,7 +97,7 @@ func (t *vertexTable) divide(h *Hull, among []int32, base, face int, corner [2]i
 			}
 			return true
 		}
-		if !slices.ContainsFunc(best[:], isNearer) {
+		if !slices.ContainsFunc(best[:], isLess) {
 			left = append(left, v)
 		}
 	}
