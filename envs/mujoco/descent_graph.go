@@ -192,11 +192,11 @@ func (d descent) least(directions algebra.Vector) descent {
 			others := best.Scale.Scale(deep).Less(best.Depth).Node
 			others = LogicalAnd(others, LessThan(at.Turn, ConstAs(at.Turn, int32(starts))))
 			beyond := best.beyond()
-			nearby := best.depths(beyond)
+			depthsBeyond := best.depths(beyond)
 			better := best.Depth.Minus(best.Depth.Abs().Scale(1e-12)).Node
-			better = LogicalAnd(LessThan(nearby, Reshape(better, 1, -1)), Reshape(best.Far.Less(best.Depth).Node, 1, -1))
+			better = LogicalAnd(LessThan(depthsBeyond, Reshape(better, 1, -1)), Reshape(best.Far.Less(best.Depth).Node, 1, -1))
 			depths = xla.Store(Concatenate([]*Node{either(Reshape(others, 1, -1), depths, ConstAs(depths, huge)),
-				either(better, nearby, ConstAs(depths, huge))}, 0))
+				either(better, depthsBeyond, ConstAs(depths, huge))}, 0))
 			directions = stackVectors([]algebra.Vector{directions, beyond})
 		}
 		row := lowestRow(depths)
@@ -235,9 +235,10 @@ func (d descent) least(directions algebra.Vector) descent {
 	}, func(at state) state { return turn(at, true) }).Best
 }
 
-// beyond returns directions in which solids that overlap do not overlap more than in the one that was found, unless the
-// face there has a corner beyond an edge of the triangle or beyond the parallel to an edge through the third corner: those
-// mirrored at a point of these lines, and a little farther.
+// beyond returns directions to try after the one that was found. There is one for the line through each edge of the triangle,
+// and for the parallel to it through the third corner. It is the normal of a plane through this line, moved a little
+// outwards, that is as far from the origin as the face is. The face is below this plane, unless it has a corner beyond the
+// line.
 func (d descent) beyond() algebra.Vector {
 	var all []algebra.Vector
 	for i := range 3 {
