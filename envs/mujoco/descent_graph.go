@@ -235,8 +235,8 @@ func (d descent) least(directions algebra.Vector) descent {
 	}, func(at state) state { return turn(at, true) }).Best
 }
 
-// beyond returns directions to try after the one that was found. There is one for the line through each edge of the triangle,
-// and for the parallel to it through the third corner. It is the normal of a plane through this line, moved a little
+// beyond returns directions to try after the one that was found: one for the line through each edge of the triangle, and
+// one for the parallel to it through the third corner. Each is the normal of a plane through such a line, moved a little
 // outwards, that is as far from the origin as the face is. The face is below this plane, unless it has a corner beyond the
 // line.
 func (d descent) beyond() algebra.Vector {

@@ -23,9 +23,9 @@ const (
 	blockSize  = 8
 )
 
-// vertexTable holds the vertices of some hulls, and the lists of each of the squares of a hull after those of another. On
-// the face of an axis, the square (i, j) has the number (2 axis + 1 if it is on the negative side) squares^2 + squares i + j.
-// There, i and j are along the next two axes.
+// vertexTable holds the vertices of some hulls, and the lists of each of the squares of a hull after those of another.
+// Square (i, j) of a face of the cube has the number (2 axis + side) squares^2 + squares i + j: the face is across an axis,
+// on side 0 or, where the axis is negative, 1, and i and j are along the next two axes.
 type vertexTable struct {
 	hulls  []*Hull
 	first  []int32      // of the vertices of each hull
