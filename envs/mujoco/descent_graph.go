@@ -168,6 +168,11 @@ const (
 	starts = 4    // the largest number of directions from which the search starts, and of further ones beyond edges
 	deep   = 0.05 // for solids that overlap less, relative to the smaller one, only the latter follow the first
 	nearby = 0.85 // the cosine of the angle to a direction that was found, within which no further search starts
+
+	// Along a direction in which solids overlap by more than this times the least depth that was found, no further search
+	// starts. Of 1489 poses in which two meshes overlap, 2 are wrong with a limit of 3 and with none, 3 with 2, and 9 with
+	// 1.5; of 2400 poses of two other shapes, 6 are wrong with 1.5, and 5 with none.
+	limitOfMeshes, limitOfOthers = 3, 1.5
 )
 
 // least searches the direction of least depth from the best of some directions, which are stacked. Such a search may end in
@@ -191,11 +196,17 @@ func (d descent) least(directions algebra.Vector) descent {
 			best := at.Best
 			others := best.Scale.Scale(deep).Less(best.Depth).Node
 			others = LogicalAnd(others, LessThan(at.Turn, ConstAs(at.Turn, int32(starts))))
+			limit := limitOfOthers
+			if best.Solids[0].Meshes != nil || best.Solids[1].Meshes != nil {
+				limit = limitOfMeshes
+			}
+			highest := Reshape(best.Depth.Scale(limit).Node, 1, -1)
+			others = LogicalAnd(Reshape(others, 1, -1), LessThan(depths, highest))
 			beyond := best.beyond()
 			depthsBeyond := best.depths(beyond)
 			better := best.Depth.Minus(best.Depth.Abs().Scale(1e-12)).Node
 			better = LogicalAnd(LessThan(depthsBeyond, Reshape(better, 1, -1)), Reshape(best.Far.Less(best.Depth).Node, 1, -1))
-			depths = xla.Store(Concatenate([]*Node{either(Reshape(others, 1, -1), depths, ConstAs(depths, huge)),
+			depths = xla.Store(Concatenate([]*Node{either(others, depths, ConstAs(depths, huge)),
 				either(better, depthsBeyond, ConstAs(depths, huge))}, 0))
 			directions = stackVectors([]algebra.Vector{directions, beyond})
 		}
