@@ -27,7 +27,8 @@ const faceContacts = 4
 const (
 	alignedFaces = -0.996 // the largest cosine between the normals of faces that touch
 	alignedEdge  = 0.0888 // the sine of the largest angle between an edge and a face that touch
-	touchedSide  = 0.5    // the least cosine between the direction and the normal of a face that a side touches
+	touchedSide  = 2e-3   // the least cosine between the direction and the normal of a face that a side touches
+	touchedEnd   = 1e-3   // the same of the end of a cylinder, next to its side
 	isNormal     = 1e-7   // a direction is the normal of a face if their cosine differs from 1 by less
 	isNearNormal = 1e-4   // by less than this, if three corners of one shape were found to touch one of the other
 )
@@ -315,14 +316,14 @@ func (f facing) touch(p *polytopes) (out touching) {
 	atEdge := slots(edge, p.degree)
 	to := slotted(before, atEdge)
 	onEdge := LogicalAnd(has, LogicalOr(Equal(before, to), Equal(after, to)))
-	// The end of a cylinder is next to the line on its side only if the direction is nearly along its axis, and a face is
-	// touched by such a line only if its normal is not far from the direction.
+	// Where a cylinder touches with the line on its side, the direction is across its axis, but for rounding, and the end is
+	// not meant. Such a line does not touch faces that are across the direction.
 	if p.round {
 		cosine := dot(normal, f.Direction)
 		unless := func(round *Node, least float64) *Node {
 			return LogicalOr(LogicalNot(BroadcastToShape(round, cosine.Shape())), GreaterThan(cosine, Const(g, least)))
 		}
-		onEdge = LogicalAnd(onEdge, LogicalAnd(unless(f.Round, -alignedFaces), unless(flipped(f.Round), touchedSide)))
+		onEdge = LogicalAnd(onEdge, LogicalAnd(unless(f.Round, touchedEnd), unless(flipped(f.Round), touchedSide)))
 	}
 	meant := either(of, slots(farthest, p.degree), either(flipped(is), has, onEdge))
 

@@ -101,6 +101,48 @@ func TestContactsOfFacesThatAreNearlyFlat(t *testing.T) {
 	}
 }
 
+// The end of a cylinder that touches the side of another with its rim is meant unless it is across the direction of least
+// depth: the line on that side has two contacts with it, with its axis as their normal. MuJoCo 4.0 has them up to 89.94
+// degrees from the direction.
+func TestRimOnASide(t *testing.T) {
+	m := compiled("accepted/own_cans")
+	pair := [2]int{slices.Index(m.Names.Geom, "seat"), slices.Index(m.Names.Geom, "rider")}
+	m.GeomPos[pair[1]], m.GeomQuat[pair[1]] = [3]float64{}, [4]float64{1}
+	s := must.Get(NewSystem(m, Options{}))
+	set := s.contacts[slices.IndexFunc(s.contacts, func(c *contactSet) bool { return slices.Contains(c.geoms, pair) })]
+	row, seat, rider := slices.Index(set.geoms, pair), m.GeomSize[pair[0]], m.GeomSize[pair[1]]
+	angles := []float64{10, 45, 65, 85, 89.5} // degrees, between the axis of the rider and the radius of the seat at its rim
+	var states [][]float64
+	for _, angle := range angles {
+		const depth = 0.003
+		sin, cos := math.Sincos(angle * math.Pi / 180)
+		sinHalf, cosHalf := math.Sincos(angle * math.Pi / 360)
+		q := slices.Clone(m.QPos0)
+		copy(q[m.JntQPosAdr[m.BodyJntAdr[m.GeomBodyID[pair[1]]]]:], []float64{
+			5 + seat[0] - depth + rider[1]*cos + rider[0]*sin, rider[1]*sin - rider[0]*cos, 0,
+			cosHalf * math.Sqrt2 / 2, -sinHalf * math.Sqrt2 / 2, cosHalf * math.Sqrt2 / 2, sinHalf * math.Sqrt2 / 2})
+		states = append(states, q)
+	}
+	out := xlatest.Run(t, xlatest.Quick(t), func(in []*graph.Node) []*graph.Node {
+		c := s.collide(s.kinematics(split(in[0], s.places), conditions{}), set)
+		var all []*graph.Node
+		for _, x := range []algebra.Num{c.Distance, c.Frame[0].X, c.Frame[0].Y} {
+			all = append(all, graph.Reshape(x.Spread(in[0].Graph(), len(states)), x.Rows, len(states)))
+		}
+		return []*graph.Node{graph.Concatenate(all, 0)}
+	}, batchLast(states))
+	for i, all := range batchFirst(t, out[0]) {
+		sin, cos := math.Sincos(angles[i] * math.Pi / 180)
+		rows := len(all) / 3
+		for k := row; k < row+2*len(set.geoms); k += len(set.geoms) {
+			if x, y := all[rows+k], all[2*rows+k]; all[k] > 0 || math.Hypot(x-cos, y-sin) > 1e-4 {
+				t.Errorf("%g degrees: a contact at distance %.2e with the normal %.4f, %.4f, want two along the axis, %.4f, %.4f",
+					angles[i], all[k], x, y, cos, sin)
+			}
+		}
+	}
+}
+
 // The vertex found is as far along any direction as any other one: of a ball of points, a wheel and a box, along random
 // directions, those through corners of the squares, and those near them.
 func TestFarthestVertex(t *testing.T) {
