@@ -110,7 +110,7 @@ func rgb(hex uint32) color.NRGBA {
 // extraColors are for names that are not in the paper, such as a user's variants.
 var extraColors = []color.NRGBA{
 	rgb(0x225522), rgb(0x882255), rgb(0x7b4f1d), rgb(0x8a8a8a), rgb(0xff7fd0), rgb(0x00c8c8),
-	rgb(0xb8d800), rgb(0x9b4dff),
+	rgb(0x8aa000), rgb(0x9b4dff),
 }
 
 // extraDashes are assigned to the extra colours in turn, so that neighbours in the list, some of
