@@ -28,7 +28,7 @@ const (
 	alignedFaces = -0.996 // the largest cosine between the normals of faces that touch
 	alignedEdge  = 0.0888 // the sine of the largest angle between an edge and a face that touch
 	touchedSide  = 2e-3   // the least cosine between the direction and the normal of a face that a side touches
-	touchedEnd   = 1e-3   // the same of the end of a cylinder, next to its side
+	touchedEnd   = 1e-3   // the least cosine between the direction and the axis of a cylinder whose end touches
 	isNormal     = 1e-7   // a direction is the normal of a face if their cosine differs from 1 by less
 	isNearNormal = 1e-4   // by less than this, if three corners of one shape were found to touch one of the other
 )
@@ -316,8 +316,8 @@ func (f facing) touch(p *polytopes) (out touching) {
 	atEdge := slots(edge, p.degree)
 	to := slotted(before, atEdge)
 	onEdge := LogicalAnd(has, LogicalOr(Equal(before, to), Equal(after, to)))
-	// Where a cylinder touches with the line on its side, the direction is across its axis, but for rounding, and the end is
-	// not meant. Such a line does not touch faces that are across the direction.
+	// Where the line on its side touches, the direction is across the axis of a cylinder but for rounding, and its end does
+	// not count. Nor does a face that is across the direction, where it is the other shape that is round.
 	if p.round {
 		cosine := dot(normal, f.Direction)
 		unless := func(round *Node, least float64) *Node {

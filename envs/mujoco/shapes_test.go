@@ -101,9 +101,8 @@ func TestContactsOfFacesThatAreNearlyFlat(t *testing.T) {
 	}
 }
 
-// The end of a cylinder that touches the side of another with its rim is meant unless it is across the direction of least
-// depth: the line on that side has two contacts with it, with its axis as their normal. MuJoCo 4.0 has them up to 89.94
-// degrees from the direction.
+// Where the rim of a cylinder touches the side of another, the line on that side has two contacts with the end that the rim
+// bounds, along the axis of that end. So it is in MuJoCo 4.0, up to 89.94 degrees from the direction of least depth.
 func TestRimOnASide(t *testing.T) {
 	m := compiled("accepted/own_cans")
 	pair := [2]int{slices.Index(m.Names.Geom, "seat"), slices.Index(m.Names.Geom, "rider")}
